@@ -263,7 +263,7 @@ describe("an example that is run directly", () => {
     vi.restoreAllMocks()
   })
 
-  it.each(names)("%s prints what it is there to show", async (name) => {
+  it.each(names)("%s prints what it promises", async (name) => {
     const file = join(folder, `${name}.ts`)
     process.argv[1] = file
     if (OTHERS.has(name)) return await import(file).then(() => expect(lines).toEqual(PRINTED[name]))
@@ -283,7 +283,7 @@ describe("an example that is run directly", () => {
 })
 
 describe("the list of examples", () => {
-  it("names every example with the sentence that it opens with", () => {
+  it("has every example with its opening sentence", () => {
     const rows = names.map((name) => {
       const opening = /^\/\*\* (?<sentence>.+) \*\/$/m.exec(readFileSync(join(folder, `${name}.ts`), "utf8"))
       return `| [${name}](${name}.ts) | ${opening?.groups?.sentence} |`

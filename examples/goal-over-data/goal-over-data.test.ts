@@ -15,7 +15,7 @@ const folder = import.meta.dirname
 /** Milliseconds after which something hangs: a busy machine needs a while to start PostgreSQL and to ask 36 questions. */
 const HANGS = 180_000
 
-test("the data is what generate.ts writes", () => {
+test("the data is the output of generate.ts", () => {
   for (const [path, text] of generated()) {
     expect(readFileSync(join(folder, path), "utf8"), path).toBe(text)
   }
@@ -44,11 +44,14 @@ describe.skipIf(reason !== undefined).each(graphs)("with the graph %s", (_, pack
     expect(all.filter(({ went }) => went !== "wrong source").length).toBeGreaterThanOrEqual(18)
   })
 
-  test.each(["questions.yaml", "free-questions.yaml"])("%s says which fail, and how", (file) => {
-    for (const one of asked.get(file) ?? []) {
-      expect(one.went, lineOf(one)).toBe(one.fails === undefined ? "right" : `wrong ${one.fails}`)
-    }
-  })
+  test.each(["questions.yaml", "free-questions.yaml"])(
+    "%s marks the failing questions, and how they fail",
+    (file) => {
+      for (const one of asked.get(file) ?? []) {
+        expect(one.went, lineOf(one)).toBe(one.fails === undefined ? "right" : `wrong ${one.fails}`)
+      }
+    },
+  )
 })
 
 test("without the database the files and the documents answer", async () => {

@@ -11,7 +11,7 @@ function held() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test("work waits for a place, in order, and a failure gives its place back", async () => {
+test("work waits for a slot, in order, and a failure frees its slot", async () => {
   const turns = new Semaphore(1)
   const first = held()
   const done: string[] = []
@@ -32,7 +32,7 @@ test("work waits for a place, in order, and a failure gives its place back", asy
   expect(done).toEqual(["first", "second", "third"])
 })
 
-test("one who leaves while waiting does not keep the place", async () => {
+test("an aborted waiter does not keep the slot", async () => {
   const turns = new Semaphore(1)
   const first = held()
   const running = turns.take(undefined, first.work)

@@ -44,7 +44,7 @@ describe("a drawing of boxes and lines", () => {
     [372, 3],
     [1355, 3],
     [495, 5],
-  ])("is so wide at a choice that every arrow meets it: graph %i of %i nodes", (seed, size) => {
+  ])("is wide enough at a choice for every arrow: graph %i of %i nodes", (seed, size) => {
     const diagram = diagramOf(randomWorkflow(seed, size))
     const drawing = drawBoxes(diagram, wide, pen) as Drawing
     expect(asSet(readDrawing(drawing))).toEqual(asSet(arrowsOf(diagram, drawing.labels)))

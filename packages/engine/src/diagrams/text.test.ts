@@ -45,7 +45,7 @@ describe("toText", () => {
     )
   })
 
-  it("draws branches with their labels, and where they come together", () => {
+  it("draws branches with their labels, and where they join", () => {
     const [receive, pay, verify] = [step("receive"), step("pay"), step("verify")]
     const drawn = workflow("invoices")
       .start(receive)
@@ -75,7 +75,7 @@ describe("toText", () => {
     )
   })
 
-  it("draws a loop as a line up, with its head at the box it goes back to", () => {
+  it("draws a loop as a line upwards, with its head at its target", () => {
     const [draft, review] = [step("draft"), step("review")]
     const drawn = workflow("revise")
       .chain(draft, review)
@@ -106,7 +106,7 @@ describe("toText", () => {
     )
   })
 
-  it("draws a nested workflow in a frame, and by itself below where that does not fit", () => {
+  it("draws a nested workflow in a frame, or separately below if it does not fit", () => {
     const clean = workflow("clean").start(step("trim the text")).build()
     const drawn = workflow("index")
       .chain(clean.asNode({ id: "first" }), step("save"))
@@ -190,7 +190,7 @@ describe("toText", () => {
     )
   })
 
-  it("is no wider than asked for, in ASCII if asked for, and the same with colours taken out", () => {
+  it("is no wider than requested, in ASCII on request, and the same without colours", () => {
     fc.assert(
       fc.property(
         fc.nat(100_000),
@@ -216,7 +216,7 @@ describe("toText", () => {
     for (let i = 0; i < 200; i++) expect(text).toMatch(new RegExp(` ${i}\\b`))
   })
 
-  it("lets no name move the cursor or turn a line around", () => {
+  it("lets no name move the cursor or reverse a line", () => {
     const text = toText(workflow("w").start(step("a\u001b[2J\u202eb\u0007\u200b")).build())
     expect(text).toContain("│ a\ufffd[2J\ufffdb\ufffd\ufffd")
   })
@@ -254,7 +254,7 @@ function arrowsOf(diagram: Diagram): string[] {
 }
 
 describe("a tree", () => {
-  it("goes down a chain, indents at branches, refers to what it has, and says what goes back", () => {
+  it("follows a chain, indents at branches, refers to parts that are already drawn, and marks back arrows", () => {
     const [draft, review, publish] = [step("draft"), step("review"), step("publish")]
     const file = node("file", (kept: unknown) => String(kept))
     const drawn = workflow("revise")
@@ -303,7 +303,7 @@ describe("a tree", () => {
     ])
   })
 
-  it("wraps what is too long, under its own indent", () => {
+  it("wraps long text under its own indent", () => {
     const drawn = workflow("w").chain(step("a"), step("check whether the customer may have it")).build()
     expect(tree(diagramOf(drawn), 24)).toEqual([
       "( start )",
@@ -324,7 +324,7 @@ describe("a tree", () => {
     )
   })
 
-  it("continues further down when there is too little room, and stays within its width", () => {
+  it("continues further down if there is too little space, and stays within its width", () => {
     const ids = Array.from({ length: 31 }, (_, i) => i)
     const { graph } = compileGraph({
       name: "deep",

@@ -86,7 +86,7 @@ const schemas: readonly z.ZodType[] = [
 ]
 
 describe("any text", () => {
-  test("is a document or has errors, with places within it that can be printed", () => {
+  test("is a document or has errors, with printable positions within it", () => {
     fc.assert(
       fc.property(text, file, (source, name) => {
         const { document, diagnostics } = parseDocument(source, name)
@@ -100,7 +100,7 @@ describe("any text", () => {
     )
   })
 
-  test("matches a shape or is reported with a reason, never in zod's words", () => {
+  test("matches a shape or is reported with a reason, never in zod's wording", () => {
     fc.assert(
       fc.property(text, fc.constantFrom(...schemas), (source, schema) => {
         const { document } = parseDocument(source, "a.yaml")
@@ -122,7 +122,7 @@ describe("any text", () => {
 })
 
 describe("any data", () => {
-  test("written as JSON is read as JSON.parse reads it, by either reader", () => {
+  test("written as JSON is parsed like JSON.parse, by either reader", () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom("a.json", "a.yaml"), (source, name) => {
         const { document, diagnostics } = parseDocument(source, name)
@@ -145,7 +145,7 @@ describe("any text value", () => {
   )
   const styles = ["PLAIN", "BLOCK_LITERAL", "BLOCK_FOLDED", "QUOTE_SINGLE", "QUOTE_DOUBLE"] as const
 
-  test("in any style is found character by character", () => {
+  test("in any style is mapped character by character", () => {
     fc.assert(
       fc.property(words, fc.constantFrom(...styles), fc.constantFrom(20, 80), (parts, style, lineWidth) => {
         const source = stringify(

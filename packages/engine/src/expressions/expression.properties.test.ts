@@ -155,7 +155,7 @@ const anyText = fc.oneof(
 )
 
 describe("expressions", () => {
-  it("mean in both spellings what the same tree means in JavaScript", () => {
+  it("have the same meaning in both spellings as the same tree in JavaScript", () => {
     fc.assert(
       fc.property(logical, names, (tree, given) => {
         const scope = (root: string): Json => {
@@ -175,7 +175,7 @@ describe("expressions", () => {
     )
   })
 
-  it("of any text throw nothing but errors of the family, with places inside the text", () => {
+  it("of any text throw only errors of the family, with positions inside the text", () => {
     const values: Json = { a: 1, b: [1, "x", null, { c: true }], steps: { "a-b": "yes" } }
     fc.assert(
       fc.property(anyText, fc.constantFrom<Spelling>("steps", "graph"), (text, spelling) => {
@@ -202,7 +202,7 @@ describe("expressions", () => {
     )
   })
 
-  it("tell every reference by the text that it stands for", () => {
+  it("report every reference with its source text", () => {
     fc.assert(
       fc.property(logical, (tree) => {
         const { text } = tree.print("steps")

@@ -14,7 +14,7 @@ const text = fc.oneof(
 )
 
 describe("a search", () => {
-  it("finds what JavaScript finds, whatever the length of the part", () => {
+  it("finds the same as JavaScript, whatever the length of the part", () => {
     fc.assert(
       fc.property(text, text, fc.integer({ min: 0, max: 250 }), (whole, part, from) => {
         const work = new Work()

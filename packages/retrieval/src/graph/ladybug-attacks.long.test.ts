@@ -49,7 +49,7 @@ describe.skipIf(ladybug === undefined)("against Ladybug (needs @ladybugdb/core f
     expect(await everything()).toEqual(before)
   })
 
-  test.each(Object.entries(CYPHER_FLOODS))("%s is bounded", async (_, cypher) => {
+  test.each(Object.entries(CYPHER_FLOODS))("%s is limited", async (_, cypher) => {
     const memory = process.memoryUsage().rss
     // That it ends at all is what the test's own time limit says: how soon is up to the machine.
     const outcome = await graph.query(cypher).catch((error) => error)
@@ -62,7 +62,7 @@ describe.skipIf(ladybug === undefined)("against Ladybug (needs @ladybugdb/core f
     expect(await everything()).toEqual(before)
   })
 
-  test("writes and several statements do not get through without the guard either", async () => {
+  test("writes and several statements fail without the guard too", async () => {
     const file = ladybugFile(options)
     try {
       for (const cypher of [

@@ -179,7 +179,7 @@ test("a file that another process writes to is reported as locked, and one of a 
   database.close()
 })
 
-test("an unfinished document of a killed process can be removed, by its folder too, and does not stay forever", async () => {
+test("an unfinished document of a killed process can be removed, also by its folder, and does not stay", async () => {
   const folder = freshFolder({ "d/a.txt": numbered(300), "d/b.txt": "bananas", "e/a.txt": numbered(300) })
   const index = openIndex(folder, { embeddings: meaningEmbeddings() })
   const halfOf = async (path: string) => {

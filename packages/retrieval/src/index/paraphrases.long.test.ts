@@ -60,7 +60,7 @@ const QUESTIONS: readonly (readonly [question: string, passage: string])[] = [
   ["Who pays for my stolen television?", "insurance"],
 ]
 
-test("of twelve questions in other words at least ten have their passage among the first five", async () => {
+test("at least ten of twelve paraphrased questions have their passage among the first five", async () => {
   const embeddings = offlineEmbeddings()
   try {
     const index = openIndex(freshFolder(), { embeddings })

@@ -23,7 +23,7 @@ test.each([
   expect((best?.relevance ?? 0) >= 0.5).toBe(isAnswered)
 })
 
-test("by meaning: other words for the same are relevant, and what is merely nearest is not", async () => {
+test("by meaning: other words for the same are relevant, and unrelated nearest chunks are not", async () => {
   const folder = freshFolder(FILES)
   const index = openIndex(folder, { embeddings: meaningEmbeddings() })
   await index.add([folder])

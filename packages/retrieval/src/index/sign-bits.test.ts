@@ -37,7 +37,7 @@ function someVectors(count: number, dimensions: number, from = 1): Float32Array[
 }
 
 describe("the sign bits of vectors", () => {
-  test("find the same ids in the same order, whether they are held in memory or not (S2, S3)", () => {
+  test("find the same ids in the same order, whether they are cached or not (S2, S3)", () => {
     const dimensions = fc.constantFrom(1, 7, 8, 24, 33, 100)
     fc.assert(
       fc.property(dimensions, fc.nat(60), fc.nat(1_000), fc.nat(80), (size, length, from, count) => {
@@ -61,7 +61,7 @@ describe("the sign bits of vectors", () => {
     )
   })
 
-  test("are all held, even if they need more than one page", () => {
+  test("are all cached, even if they need more than one page", () => {
     const file = open(join(freshFolder(), "index.db"))
     const vectors = someVectors(5_000, 16)
     add(file, "a", vectors)
@@ -89,7 +89,7 @@ describe("the sign bits of vectors", () => {
     expect([near(), near(), signIndex.isHeld]).toEqual([20, 20, true])
   })
 
-  test("are not held when they are too many (S4)", () => {
+  test("are not cached if they are too many (S4)", () => {
     const file = open(join(freshFolder(), "index.db"))
     const vectors = someVectors(100, 64)
     add(file, "a", vectors)

@@ -28,7 +28,7 @@ const remembered = (folder: string, labels: readonly (readonly [string, string])
   memoryIndex(folder, { embeddings: false }).of(JSON.stringify(labels)).recall(undefined, { limit: 50 })
 
 describe("an agent's memory", () => {
-  test("is that of the run's label, over runs", async () => {
+  test("belongs to the run's label, across runs", async () => {
     const folder = freshFolder()
     const fact = "Ada prefers tea."
     const first = assistant(folder, [call("remember", { text: fact }), "Noted."])
@@ -67,7 +67,7 @@ describe("an agent's memory", () => {
     expect(await remembered(folder, [["user", "ada"]])).toHaveLength(1)
   })
 
-  test("needs the label: without it the model is not even asked", async () => {
+  test("requires the label: without it the model is not called", async () => {
     for (const labels of [{}, { user: "" }, { user: "  " }, { User: "ada" }, { tenant: "acme" }]) {
       const { agent: one, model } = assistant(freshFolder(), ["Hello."])
       const { error } = await one.run("Hi", { labels }).result
@@ -83,7 +83,7 @@ describe("an agent's memory", () => {
     }
   })
 
-  test("of a user in a tenant is neither that of the tenant, nor that of the same name elsewhere", async () => {
+  test("of a user in a tenant is neither the tenant's, nor that of the same name elsewhere", async () => {
     const folder = freshFolder()
     const say = (text: string, scope: string | string[], labels: Record<string, string>) =>
       assistant(folder, [call("remember", { text }), "ok"], scope).agent.run("x", { labels })
@@ -99,7 +99,7 @@ describe("an agent's memory", () => {
     expect(await texts(["user", "acme"])).toEqual(["Four."])
   })
 
-  test("has what was remembered once, and not what was forgotten, wherever the process dies", async () => {
+  test("has each memory once, and no forgotten one, wherever the process crashes", async () => {
     let deaths = 0
     for (let writes = 1; ; writes++) {
       const folder = freshFolder()

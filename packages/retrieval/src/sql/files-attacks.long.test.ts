@@ -155,7 +155,7 @@ const BOUNDED: Record<string, string> = {
 
 const CODES = ["QUERY_REFUSED", "QUERY_FAILED", "QUERY_TIMEOUT"]
 
-describe("what a model may not ask", () => {
+describe("queries that a model must not run", () => {
   test.each(Object.entries(REFUSED))("%s is refused", async (_, sql) => {
     // Refused, and not only out of time.
     const error = await database.query(filled(sql), { timeout: 20_000 }).then(
@@ -166,7 +166,7 @@ describe("what a model may not ask", () => {
     expect(await everything()).toEqual(before)
   })
 
-  test.each(Object.entries(BOUNDED))("%s is bounded", async (_, sql) => {
+  test.each(Object.entries(BOUNDED))("%s is limited", async (_, sql) => {
     const memory = process.memoryUsage().rss
     const began = performance.now()
     const outcome = await database.query(sql).catch((error) => error)
@@ -181,7 +181,7 @@ describe("what a model may not ask", () => {
   })
 })
 
-describe("DuckDB's walls hold without the guard", () => {
+describe("DuckDB's own settings hold without the guard", () => {
   test.each(Object.entries({ ...REFUSED, ...BOUNDED }))("%s", async (_, sql) => {
     const began = performance.now()
     const outcome = await unguarded

@@ -140,7 +140,7 @@ const BOUNDED: Record<string, string> = {
 
 const CODES = ["QUERY_REFUSED", "QUERY_FAILED", "QUERY_TIMEOUT"]
 
-describe("what a model may not ask", () => {
+describe("queries that a model must not run", () => {
   test.each(Object.entries(REFUSED))("%s is refused", async (_, sql) => {
     // Refused, and not only out of time.
     const error = await bank.database
@@ -154,7 +154,7 @@ describe("what a model may not ask", () => {
     expect(await bank.everything()).toEqual(bank.before)
   })
 
-  test.each(Object.entries(BOUNDED))("%s is bounded", async (_, sql) => {
+  test.each(Object.entries(BOUNDED))("%s is limited", async (_, sql) => {
     const began = performance.now()
     const outcome = await bank.database.query(sql).catch((error) => error)
     expect(performance.now() - began).toBeLessThan(15_000)
@@ -175,7 +175,7 @@ describe("what a model may not ask", () => {
   })
 })
 
-describe("the server's walls hold without the guard", () => {
+describe("the server's own limits hold without the guard", () => {
   const attacks = Object.entries({ ...REFUSED, ...BOUNDED })
     // A role may end its own sessions, and ours with them; and functions may read with their owner's rights. Nothing but
     // the guard stops that.

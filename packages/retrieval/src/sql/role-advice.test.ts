@@ -10,7 +10,7 @@ function proposedIn(message: string): string[] {
   )
 }
 
-test("what the message about an unsafe role proposes for the goal file, the format accepts", () => {
+test("the goal file accepts what the message about an unsafe role suggests", () => {
   const { message } = unsafeRole("shop", { role: "owner", database: "shop", faults: ["is a superuser"] })
   const proposed = proposedIn(message)
   expect(proposed).toEqual(["allow_unsafe_role: true"])
@@ -25,7 +25,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://a@b/c", $
   expect(diagnostics).toEqual([])
 })
 
-test("and so does the code", () => {
+test("the code accepts what the message about an unsafe role suggests", () => {
   const { message } = unsafeRole("shop", { role: "owner", database: "shop", faults: [] })
   expect(message).toContain("`allowUnsafeRole: true` in code")
   const options = { id: "shop", allowUnsafeRole: true } satisfies PostgresOptions

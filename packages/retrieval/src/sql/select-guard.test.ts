@@ -8,7 +8,7 @@ const dialect = {
 }
 const check = (sql: string) => () => checkSelect(sql, dialect)
 
-describe("what passes", () => {
+describe("allowed queries", () => {
   test.each([
     "SELECT 1",
     "  -- first\n select 1 ; ; -- last",
@@ -23,7 +23,7 @@ describe("what passes", () => {
   ])("%s", (sql) => expect(check(sql)).not.toThrow())
 })
 
-describe("what is refused", () => {
+describe("refused queries", () => {
   test.each([
     ["", "it is empty"],
     ["-- nothing", "it is empty"],
@@ -55,7 +55,7 @@ describe("what is refused", () => {
   })
 })
 
-test("any text is split or refused, and no code is lost", () => {
+test("any text is tokenized or refused, and no code is lost", () => {
   const piece = fc.constantFrom(
     "'",
     '"',

@@ -108,7 +108,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(cancels()).toEqual([])
   })
 
-  test("that asks and then works without a word is not asked about its old question", async () => {
+  test("that asks and then works silently is not asked about its old question", async () => {
     const { open, opened } = gate()
     const { server, run, sends } = await remote(kind, async ({ number, task, status }) => {
       task()
@@ -126,7 +126,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(sends()).toHaveLength(2)
   })
 
-  test("that needs somebody to sign in waits for that person; it is neither cancelled nor sent anything", async () => {
+  test("that needs a sign-in waits for that person; it is neither cancelled nor sent anything", async () => {
     const { open, opened } = gate()
     const { run, sends, cancels } = await remote(kind, async ({ task, status }) => {
       task()
@@ -148,7 +148,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(cancels()).toEqual([])
   })
 
-  test("that needs a word from the person is sent what the person answers", async () => {
+  test("that needs a message from the person receives the person's answer", async () => {
     const { run, sends } = await remote(kind, ({ number, text, task, status }) => {
       task()
       if (number === 1) status("auth-required", "Which account?")
@@ -235,7 +235,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     open()
   })
 
-  test("receives each message once, wherever the process dies", async () => {
+  test("receives each message once, wherever the process crashes", async () => {
     let deaths = 0
     for (let writes = 1; ; writes++) {
       const turns: string[] = []

@@ -55,7 +55,9 @@ const compare = ({ result: { status, outputs, usage, error }, lost }: Simulation
   error,
 })
 
-test("an iterative research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {
+test("an iterative research has the same result, wherever its process crashes", {
+  timeout: TIMEOUT,
+}, async () => {
   const research = iterativeResearch({ model: model(), tools: [library()] })
   const { outcome, crashes } = await crashTest(research, "tea", {
     seeds: inject("isProof") ? 30 : 3,
@@ -81,7 +83,7 @@ test("an iterative research ends the same, wherever its process dies", { timeout
   expect(crashes).toBeGreaterThan(50)
 })
 
-test("a research whose budget ends it writes its report, wherever its process dies", {
+test("a research with an exhausted budget writes its report, wherever its process crashes", {
   timeout: TIMEOUT,
 }, async () => {
   // The fifth call, of the second pass, reaches it: 15 tokens each.
@@ -98,7 +100,7 @@ test("a research whose budget ends it writes its report, wherever its process di
   expect(outcome).toEqual({ status: "completed", isWritten: true, isWithin: true })
 })
 
-test("a deep research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {
+test("a deep research has the same result, wherever its process crashes", { timeout: TIMEOUT }, async () => {
   const research = deepResearch({ model: model(), tools: [library()], sectionBudget: { iterations: 2 } })
   const { outcome, crashes } = await crashTest(research, "teas", {
     seeds: inject("isProof") ? 10 : 2,

@@ -79,13 +79,13 @@ describe("text from a model has no external link, no image and no HTML (S1, S2)"
     )
   })
 
-  test("words, code, tables and emphasis stay as they were written", () => {
+  test("words, code, tables and emphasis stay unchanged", () => {
     const text =
       "# A *b* __c__\n\n- x [sic] `[y](javascript:z)` \\[w\\]\n  1. y\n\n|a|b|\n|-|-|\n|1|2|\n\n```html\n<img src=x>\n[a](javascript:x)\n```\n\n    [code](//x.example)\n\nH<sub>2</sub>O<br>1 < 2 & 3"
     expect(safeMarkdown(text)).toBe(text)
   })
 
-  test("a code block that is left open is closed", () => {
+  test("an unclosed code block is closed", () => {
     expect(safeMarkdown("a\n\n~~~~js\nx")).toBe("a\n\n~~~~js\nx\n~~~~")
     expect(safeMarkdown("- ```\n  x")).toBe("- ```\n  x")
   })
@@ -106,7 +106,7 @@ const hostile = fc
   .array(fc.oneof({ weight: 6, arbitrary: piece }, link, nested), { maxLength: 30 })
   .map((pieces) => pieces.join(""))
 
-test("whatever is put together of hostile fragments, another parser finds nothing in it", () => {
+test("another parser finds nothing in any combination of hostile fragments", () => {
   fc.assert(
     fc.property(hostile, (text) => {
       const safe = safeMarkdown(text)
@@ -117,7 +117,7 @@ test("whatever is put together of hostile fragments, another parser finds nothin
   )
 })
 
-test("a report of them links to its sources alone", () => {
+test("a report of them links only to its sources", () => {
   const source = { url: "https://a.example/", title: "A" }
   fc.assert(
     fc.property(hostile, hostile, (text, title) => {
@@ -161,7 +161,7 @@ describe("text that is too costly to parse", () => {
     )
   })
 
-  test("is not one of ordinary length", () => {
+  test("does not include text of ordinary length", () => {
     const list = "- Tea is brewed [1][2], says [the guide](https://a.example/tea) in its [second] part.\n"
     expect(
       isCheapMarkdown(`# Tea\n\n${list.repeat(1_000)}\n\n${`${"Tea. ".repeat(100)}[1] \n\n`.repeat(200)}`),
