@@ -1,4 +1,4 @@
-/** What the examples build, with other inputs than the ones they print. */
+/** The workflows of the examples, with other inputs than those they print. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -105,7 +105,7 @@ describe("edges", () => {
   })
 
   it("07: the loop ends at its limit even if its condition still holds", async () => {
-    // 80 characters each: no number of passes but all would make it short enough.
+    // 80 characters each: only removing all of them would make it short enough.
     const sentences = Array.from({ length: 9 }, (_, i) => String(i).repeat(80))
     const { outputs } = await summary.run({ sentences, passes: 0 })
     // Once on the way in, and three times back.

@@ -1,4 +1,4 @@
-/** Every example, replayed against itself: a recorded run is a test that passes as long as nothing is changed. */
+/** Every example, replayed against itself: a recorded run is a test that passes as long as nothing changes. */
 import { expectReplay, manualClock, settled } from "@superstep/engine/testing"
 import { memoryStore, type OpenRequest, type RunOptions, toFixture, type Workflow } from "superstep"
 import { expect, test } from "vitest"

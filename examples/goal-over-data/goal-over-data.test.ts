@@ -74,7 +74,7 @@ test("without the database the files and the documents answer", async () => {
   )
 })
 
-/** Why there is no PostgreSQL here. */
+/** Why PostgreSQL cannot start here. */
 async function cannotStart(): Promise<string | undefined> {
   try {
     await (await startShop()).stop()

@@ -1,4 +1,4 @@
-/** A configuration file, real files and a real index: the right one answers. */
+/** A configuration file with real files and a real index: the right one answers. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-/** What a definition says and nothing looks at, or what names nothing: a warning with its place. */
+/** Fields without effect, and names that match nothing, are warnings with their position. */
 import { describe, expect, test } from "vitest"
 import { loadDefinition } from "./load.ts"
 

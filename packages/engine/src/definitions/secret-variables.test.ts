@@ -35,7 +35,7 @@ function load(model: Model, options: { secrets?: Record<string, string>; text?: 
   return { workflow: definition.workflow, diagnostics }
 }
 
-/** Runs it, allows the tool with the arguments that are given, and tells all that happened. */
+/** Runs it, approves the tool with these arguments, and returns everything that was recorded. */
 async function run(model: Model, answer: object = { approve: true }, options?: Parameters<typeof load>[1]) {
   const { workflow } = load(model, options)
   const shown: string[] = []

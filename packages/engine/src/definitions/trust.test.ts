@@ -22,7 +22,7 @@ function load(text: string, trust: "none" | "full" = "none", file = "main.yaml")
   return loadDefinition({ file, text }, { trust, cwd: folder, functions, model: () => "offline" })
 }
 
-/** What was refused, as `capability line:column`. */
+/** The refusals, as `capability line:column`. */
 function refused(text: string): string[] {
   return load(text).diagnostics.flatMap(({ code, message, place }) => {
     const [, name] = /untrusted \(([^)]+)\)/.exec(message) ?? []

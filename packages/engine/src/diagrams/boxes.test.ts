@@ -11,7 +11,7 @@ const wide = 400
 
 const anyGraph = fc.record({ seed: fc.nat(100_000), size: fc.integer({ min: 1, max: 14 }) })
 
-/** The arrows of a diagram but those from a part to itself; of those that are alike in all, one. */
+/** The arrows of a diagram, without those from a part to itself, and without duplicates. */
 function arrowsOf(diagram: Diagram, labels: ReadonlyMap<number, unknown>): Read[] {
   const ends = partsByEnd(diagram)
   const at = (end: string) => diagram.parts.indexOf(ends.get(end) as Shape | Frame)

@@ -228,7 +228,7 @@ function tree(diagram: Diagram, width = 80, with_ = pen): string[] {
   return canvasLines(drawTree(diagram, width, with_), false)
 }
 
-/** Each line that an arrow has, below the name of the part it leaves. */
+/** Each line of an arrow, below the name of its source. */
 function rowsOf(lines: readonly string[]): string[] {
   const current = new Map<number, string>()
   return lines.flatMap((line) => {

@@ -153,7 +153,7 @@ describe("any text value", () => {
           { defaultStringType: style, defaultKeyType: "PLAIN", lineWidth },
         )
         const { document } = parseDocument(source, "a.yaml")
-        // As it is read: written in some styles, spaces at the ends of lines are lost.
+        // As parsed: in some styles, spaces at the ends of lines are lost.
         const { t: value = "" } = (document?.data ?? {}) as { t?: string }
         expect(value.replace(/\s/g, "")).toBe(parts.join("").replace(/\s/g, ""))
         for (let from = 0; from < value.length; from++) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { Work } from "./evaluation.ts"
 import { firstOffset, lastOffset, splitBy } from "./text-search.ts"
 
-/** Few letters, so that parts are found, overlap, and nearly match; long parts take a way of their own. */
+/** Few letters, so that parts are found, overlap, and nearly match. Long parts use another algorithm. */
 const letters = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom("a", "b"), minLength, maxLength })
 const repeated = fc.tuple(letters(1, 3), fc.integer({ min: 1, max: 60 })).map(([part, n]) => part.repeat(n))

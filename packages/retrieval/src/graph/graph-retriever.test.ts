@@ -1,4 +1,4 @@
-/** How a graph is searched, over a small one in memory. */
+/** The search of a graph, over a small one in memory. */
 import { SuperstepError } from "@superstep/engine"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"

@@ -1,4 +1,4 @@
-/** Neo4j's own driver against a stand-in server that speaks Bolt: the messages it receives, and how its answers are read. */
+/** Neo4j's own driver with a simulated Bolt server: the messages it sends, and how results are parsed. */
 import { describe, expect, onTestFinished, test } from "vitest"
 import { goalBackends } from "../goal-backends.ts"
 import {

@@ -92,7 +92,7 @@ describe("text in chunks", () => {
               .join("\n"),
           ).toContain(chunk.text.split("\n")[0])
           expect(Buffer.from(chunk.text).toString()).toBe(chunk.text)
-          // What is new in it is what comes next.
+          // Its new part is the next part of the text.
           const mine = bare(chunk.text)
           const shared = Array.from({ length: mine.length + 1 }, (_, n) => n).find((n) =>
             rest.startsWith(mine.slice(n)),

@@ -91,7 +91,7 @@ test("by default documents are found by meaning if a model is installed; with no
   const byMeaning = documentsIn(["notes"], { root, index: "notes.db", env: {} })
   expect(await sources(byMeaning, "a hot beverage")).toEqual(["notes/tea.md:3"])
   await byMeaning.close()
-  // It stays with the embeddings that it was begun with.
+  // It keeps the embeddings that it was created with.
   const again = documentsIn(["notes"], {
     root,
     index: "notes.db",

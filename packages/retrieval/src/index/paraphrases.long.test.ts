@@ -1,4 +1,4 @@
-/** Questions in other words than those of the passage that answers them, over the handbook of a housing cooperative. */
+/** Paraphrased questions over the handbook of a housing cooperative. */
 import { expect, test } from "vitest"
 import { offlineEmbeddings } from "./embeddings/offline-embeddings.ts"
 import { freshFolder, openIndex } from "./index.test-support.ts"

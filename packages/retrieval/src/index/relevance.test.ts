@@ -1,4 +1,4 @@
-/** What is found is about the question, or is only the nearest: `Found.relevance` tells the two apart. */
+/** `Found.relevance` distinguishes results about the question from results that are only the nearest. */
 import { expect, test } from "vitest"
 import { freshFolder, meaningEmbeddings, openIndex } from "./index.test-support.ts"
 

@@ -26,7 +26,7 @@ function add(file: IndexFile, source: string, vectors: readonly Float32Array[], 
   if (isReady) documents.finish(writing, source)
 }
 
-/** Of -1 and 1, the same for the same number. */
+/** Values of -1 and 1, the same for the same number. */
 function someVectors(count: number, dimensions: number, from = 1): Float32Array[] {
   let state = from
   const sign = () => {

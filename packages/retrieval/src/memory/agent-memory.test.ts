@@ -1,4 +1,4 @@
-/** Agents with a memory of whom they work for: who owns it, and what a model and a crash can do to it. */
+/** Agents with a memory of their user: who owns it, and what a model and a crash can do to it. */
 import { memoryStore, type Store } from "@superstep/engine"
 import { agent } from "@superstep/engine/agents"
 import { type ScriptEntry, scriptedModel } from "@superstep/engine/models"
@@ -18,7 +18,7 @@ function assistant(folder: string, replies: readonly unknown[], scope: string | 
   }
 }
 
-/** What the agent's tools answered, in order. */
+/** The results of the agent's tools, in order. */
 function results(model: ReturnType<typeof scriptedModel>): string {
   const prompt = model.calls.at(-1)?.prompt ?? []
   return JSON.stringify(prompt.filter(({ role }) => role === "tool"))
@@ -120,7 +120,7 @@ describe("an agent's memory", () => {
         () => false,
         () => true,
       )
-      // Meanwhile, in another run, the person has the first one forgotten.
+      // Meanwhile the person forgets the first one in another run.
       const index = memoryIndex(folder, { embeddings: false }).of(JSON.stringify(user))
       const tea = (await remembered(folder, user)).find(({ text }) => text.includes("tea"))
       if (tea !== undefined) await index.forget(tea.id)
@@ -135,7 +135,7 @@ describe("an agent's memory", () => {
   })
 })
 
-/** Writes so often, and then no more: as if the process had died. */
+/** Writes this many times, and then stops like a dead process. */
 function dying(store: Store, writes: number): Store {
   let left = writes
   return {

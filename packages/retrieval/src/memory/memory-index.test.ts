@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Places texts by what they are about, so that "tea" is near "drinks". */
+/** Places texts by topic, so that "tea" is near "drinks". */
 const TOPICS = [
   ["tea", "coffee", "drink"],
   ["oslo", "lives", "home", "city"],
@@ -59,7 +59,7 @@ describe("memories", () => {
     await byWords.keep("Ada lives in Oslo.")
     expect(await byWords.texts("which drink?")).toEqual([])
     expect(await byWords.texts("tea")).toEqual(["Ada prefers tea."])
-    // What was stored without vectors gets them.
+    // Memories that were stored without vectors get them.
     const byMeaning = of("ada", { embeddings: topics() })
     expect((await byMeaning.texts("which drink?"))[0]).toBe("Ada prefers tea.")
     await byMeaning.keep("Ada has a dog.")
@@ -168,7 +168,7 @@ describe("an owner", () => {
     for (const query of attacks) {
       for (const text of await eve.texts(query)) expect(text, query).toBe("Eve's account number is 1.")
     }
-    // An id of another is of no use either.
+    // The id of another owner's memory is of no use either.
     expect(await eve.forget("ada-1")).toBe(false)
     expect(await eve.keep("Mine.", "ada-1")).toEqual({ id: "ada-1" })
     expect(await of("ada", options).texts("account")).toEqual([secret])
@@ -231,7 +231,7 @@ describe("a forgotten memory", () => {
     expect(terms()).not.toContain("qwertzuiop")
     expect(terms()).toContain("coffe")
     expect(await texts("wxyzabc qwertzuiop")).not.toContain(secret)
-    // Nor is it in the point that the bits of all vectors are taken against.
+    // The centre of the sign bits does not contain it either.
     expect(centre().every((value) => value === 0)).toBe(true)
   })
 
@@ -255,7 +255,7 @@ describe("a forgotten memory", () => {
     expect(await texts()).toEqual(["Ada prefers tea."])
   })
 
-  /** Looks into the only file of the folder. */
+  /** Reads the only file of the folder. */
   function inFile<T>(look: (all: (query: string) => Record<string, unknown>[]) => T): T {
     const path = join(folder, files().find((name) => name.endsWith(".db")) ?? "")
     const { database } = openSqliteFile({

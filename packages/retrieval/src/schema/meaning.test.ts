@@ -12,7 +12,7 @@ function folder(): string {
   return made
 }
 
-/** Texts of one group share a direction; every text has one of its own besides. */
+/** Texts of one group share a direction; every text also has its own. */
 function embeddings(
   dimensions = 300,
   ...more: readonly (readonly string[])[]

@@ -156,10 +156,10 @@ test("a caller that aborts does not wait", async () => {
 })
 
 describe("with embeddings", () => {
-  /** Each known word is a direction of its own; words of one meaning share it. */
+  /** Each known word is a direction; synonyms share one. */
   function embeddingsOf(...meanings: readonly string[][]): Embeddings & { readonly embedded: string[] } {
     const embedded: string[] = []
-    // Calibration takes them for the measure of what is near.
+    // The calibration uses them to measure nearness.
     const known = [...RELATED_WORDS, ...meanings]
     return {
       name: "made",
@@ -172,7 +172,7 @@ describe("with embeddings", () => {
           for (const [i, words] of known.entries()) {
             if (words.some((word) => one.toLowerCase().includes(word))) vector[i] = 1
           }
-          // Whatever else is in it points somewhere of its own.
+          // Other words have their own directions.
           let hash = 7
           for (const letter of one) hash = (hash * 31 + letter.charCodeAt(0)) % 20
           vector[40 + hash] = 0.5

@@ -12,7 +12,7 @@ function folder(): string {
   return made
 }
 
-/** Counts how often the data was looked at. */
+/** Counts how often the data was sampled. */
 function source(options: ProfiledSource["options"], more: Partial<ProfiledSource> = {}) {
   const state = { looks: 0, seen: { shape: "a", parts: { vsl: [100, 1_000] } } as Fingerprint, time: 0 }
   const profile = cachedProfile({

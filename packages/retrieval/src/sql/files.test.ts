@@ -28,7 +28,7 @@ beforeAll(async () => {
     "list.json": '[{"a": 1, "b": {"c": [1, 2]}}, {"a": 12345678901234567890}]',
     "cut.json": '[{"a": 1}, {"a":',
     "events.jsonl": '{"a": 1, "kind": "x"}\n{"a":\n\n{"a": 3, "kind": "y"}\n',
-    // The names of DuckDB's own tables for what it could not read.
+    // The names of DuckDB's own tables for rejected rows.
     "rejects.csv": "id,name\n1,a\n2,b,c\n",
     "reject_errors.csv": "id\n1\n",
     "scans.csv": "id\n1\n",

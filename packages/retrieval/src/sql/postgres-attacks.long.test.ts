@@ -1,4 +1,7 @@
-/** What a model could write to do harm: refused or bounded, and the data as it was. P1 to P4 of postgres-query.ts. */
+/**
+ * Harmful queries that a model could write: refused or limited, and the data stays unchanged. P1 to P4 of
+ * postgres-query.ts.
+ */
 import { describe, expect, test } from "vitest"
 import { attackedBank, LIMITS } from "./attacked-bank.test-support.ts"
 
@@ -142,7 +145,7 @@ const CODES = ["QUERY_REFUSED", "QUERY_FAILED", "QUERY_TIMEOUT"]
 
 describe("queries that a model must not run", () => {
   test.each(Object.entries(REFUSED))("%s is refused", async (_, sql) => {
-    // Refused, and not only out of time.
+    // Refused, and not only timed out.
     const error = await bank.database
       .query(sql.replace("PORT", `${bank.server.port}`), { timeout: 20_000 })
       .then(

@@ -5,7 +5,7 @@ import { postgresDatabase } from "./postgres.ts"
 
 const bank = attackedBank()
 
-/** Functions of the database that are reached without their name before a bracket, or under the name of another. */
+/** Functions of the database that are reached without a visible call, or under the name of another. */
 const HIDDEN_CALLS: Record<string, string> = {
   "a call": "SELECT bonus(a) FROM accounts a",
   "a call in FROM": "SELECT * FROM accounts a, bonus(a)",
@@ -95,7 +95,7 @@ const HIDDEN_CALLS: Record<string, string> = {
   "a function in a JSON constructor": "SELECT JSON_OBJECT('a': liar())",
 }
 
-/** What people ask every day, and must pass next to all of the above. */
+/** Ordinary queries, which must be allowed in spite of all of the above. */
 const ALLOWED: Record<string, readonly [sql: string, first: unknown]> = {
   aggregates: ["SELECT count(*), sum(balance), avg(balance), min(name), max(id) FROM accounts", 100],
   "an operator that another type also has": ["SELECT a.balance + 1 FROM accounts a WHERE a.id = 1", 11],

@@ -1,6 +1,6 @@
 /**
- * The server of these tests has no pgvector. A type and an operator of the same names stand in for it, so that the query
- * is run as it is; that pgvector's own index is used is not tested.
+ * The server of these tests has no pgvector. A type and an operator with the same names replace it, so that the query
+ * runs unchanged. The use of pgvector's own index is not tested.
  */
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Embeddings } from "../index/embeddings/embeddings.ts"
@@ -25,7 +25,7 @@ CREATE ROLE reader LOGIN PASSWORD 'x';
 GRANT USAGE ON SCHEMA docs TO reader;
 GRANT SELECT ON docs."Chunks" TO reader`
 
-/** Doctors are one way, bakers the other. */
+/** Doctors have one direction, bakers another. */
 const embeddings: Embeddings = {
   name: "two ways",
   dimensions: 2,

@@ -48,14 +48,14 @@ function reader(options: Partial<PostgresOptions> = {}): Database {
   return database
 }
 
-/** The error's own text and code; nothing is expected to come. */
+/** The error's message and code. The promise must reject. */
 const errorOf = (asked: Promise<unknown>) =>
   asked.then(
     () => undefined,
     (thrown) => thrown,
   )
 
-/** A way to the server that breaks, or goes silent, when these words come by. */
+/** A proxy to the server that breaks, or goes silent, at these words. */
 async function wayThat(does: "breaks" | "goes silent", words: string): Promise<number> {
   const way = createServer((near) => {
     const far = connect(server.port, "127.0.0.1")
@@ -165,7 +165,7 @@ describe("queries", () => {
   })
 
   test("more queries than connections wait for their turn", async () => {
-    // Those that wait do so for longer than it may take to connect.
+    // Those that wait do so for longer than the connection timeout.
     const database = reader({ connections: 2, connectTimeout: 2_000 })
     const slow = Promise.all([1, 2, 3, 4].map(() => database.query("SELECT pg_sleep(1.1)")))
     const results = await Promise.all(

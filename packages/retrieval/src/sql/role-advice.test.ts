@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import type { PostgresOptions } from "./postgres.ts"
 import { unsafeRole } from "./postgres-catalog.ts"
 
-/** What a message proposes for the goal file, as lines of YAML. */
+/** The suggestion of a message for the goal file, as lines of YAML. */
 function proposedIn(message: string): string[] {
   return [...message.matchAll(/`([a-z_]+: [^`]+)`(?= for the database in the goal file)/g)].map(
     ([, one]) => one ?? "",

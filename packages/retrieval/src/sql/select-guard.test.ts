@@ -38,7 +38,7 @@ describe("refused queries", () => {
     ["SELECT x.bad/* */\n(1)", "the function bad is not allowed"],
     ['SELECT "bad"(1)', "the function bad is not allowed"],
     ["SELECT bad\u00a0(1)", "the function bad is not allowed"],
-    // DuckDB reads it as a space.
+    // DuckDB treats it as a space.
     ["SELECT bad\u2060(1)", "the function bad is not allowed"],
     ["SELECT 'a' -- '\r, bad(1) --'", "the function bad is not allowed"],
     ["SELECT E'\\\\', bad('x')", "the function bad is not allowed"],
@@ -79,7 +79,7 @@ test("any text is tokenized or refused, and no code is lost", () => {
     fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
       const sql = pieces.join("")
       try {
-        // A statement after all of it is always seen, unless what comes before does not end.
+        // A statement after all of it is always found, unless the text before does not end.
         expect(sqlTokens(`${sql}\n drop`).at(-1)).toEqual({ kind: "name", text: "drop" })
       } catch (error) {
         if ((error as { code?: string }).code !== "QUERY_REFUSED") throw error

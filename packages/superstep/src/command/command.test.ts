@@ -18,7 +18,7 @@ function folder(): string {
 
 interface Process {
   readonly child: ChildProcess
-  /** Resolves when the text is on stdout or stderr. */
+  /** Resolves when stdout or stderr contains the text. */
   seen(text: string): Promise<void>
   readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>
 }

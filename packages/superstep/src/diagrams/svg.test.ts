@@ -9,7 +9,7 @@ import { toSvg } from "./svg.ts"
 
 const step = (id: string) => node(id, (text: string) => text)
 
-/** How far a point is from the border of a shape. */
+/** The distance of a point from the border of a shape. */
 function distance(outline: readonly Point[], { x, y }: Point): number {
   return Math.min(
     ...outline.map((a, i) => {
@@ -21,7 +21,7 @@ function distance(outline: readonly Point[], { x, y }: Point): number {
   )
 }
 
-/** No two parts overlap, arrows end on the borders of their parts, and all is inside the whole. */
+/** No two parts overlap, arrows end on the borders of their parts, and everything is inside the drawing. */
 function check(diagram: Diagram, placed: Placed): void {
   const ends = partsByEnd(diagram)
   const at = (end: string) =>

@@ -7,7 +7,7 @@ import { memoryStore } from "../../stores/index.ts"
 import { crashTest, type Simulation } from "../../testing/index.ts"
 import { agentNode, chat, flow, load, THINKER } from "./graph.test-support.ts"
 
-/** Its answers depend on every letter of the prompt: a node that sees something else after a crash ends differently. */
+/** Its answers depend on every letter of the prompt: a node that sees another prompt after a crash has another result. */
 const attentive = pureModel((last, _, name) => `${name} heard ${hash32(last, 1)}`)
 
 const GRAPH = flow(
@@ -45,7 +45,7 @@ const GRAPH = flow(
   ],
 )
 
-/** What runs at the same time may be written down in any order. */
+/** Concurrent work may be recorded in any order. */
 const outcome = ({ result: { status, outputs, state, usage }, lost }: Simulation) => ({
   status,
   outputs,
@@ -79,7 +79,7 @@ describe("a graph whose process crashes", () => {
       return name === "C" ? "That is all." : { calls: [{ name: "route", args: { next: "C" } }] }
     })
     const { workflow } = load(graph, { model: () => model })
-    // What tools load when they are first used is loaded now: simulated time does not wait for it.
+    // Loads what tools load on first use: simulated time does not wait for it.
     await workflow.run("Go")
     const { outcome: ended } = await crashTest(workflow, "Go", { seeds: 25 })
     expect(ended).toMatchObject({ status: "completed", outputs: ['"That is all."'], usage: { toolCalls: 1 } })

@@ -256,7 +256,7 @@ describe("a fan-out", () => {
     })
     expect(prompts[agents.indexOf("last")]).toBe("two")
     expect(state.outputs).toMatchObject({ c: "three", last: "the end" })
-    // The first of the nodes that end a way, in the order of the definition.
+    // The first of the final nodes, in the order of definition.
     expect(outputs).toEqual(["three"])
   })
 
@@ -270,7 +270,7 @@ describe("a fan-out", () => {
     const edges = ["fan -> a", "fan -> b", "fan -> join", "a -> join", "b -> END"]
     const { status, outputs, visited } = await play(flow(nodes, edges), { a: ["one"], b: ["two"] }, "Go")
     expect(status).toBe("completed")
-    // Of the two ends, that of `b` is the first in the definition.
+    // Of the two final nodes, `b` is the first in the definition.
     expect(outputs).toEqual(["two"])
     expect(visited.filter((id) => id === "b")).toEqual(["b"])
   })

@@ -7,7 +7,7 @@ import { repeatedCycle } from "./nodes/graph-node.ts"
 const ROUND = chat(["A", "B"], ["A -> B", "B -> A"])
 const WITH_PERSON = chat(["A", "B", "person"], ["A -> B", "B -> A"])
 
-/** Every turn says something new. */
+/** Every turn has a new message. */
 const counting = (agent: string, turns = 40) => Array.from({ length: turns }, (_, i) => `${agent} ${i}`)
 const TALK = { A: counting("A"), B: counting("B") }
 const ECHO = { A: [{ text: "a", repeat: true as const }], B: [{ text: "b", repeat: true as const }] }

@@ -14,7 +14,7 @@ const functions = functionsFrom("some/entry", {
   says: (text: string) => (message: string) => message.includes(text),
 })
 
-/** Two words, one after the other, and a third only where the input asks for it. */
+/** Two words, one after the other, and a third only if the input requests it. */
 function sentence(): Plan {
   const writer = new PlanWriter(Object.keys(functions))
   const first = writer.reserve("2nd-hand word")

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { documentOf, type JsonRecord, rowsOf } from "./document-rows.ts"
 import { anyDocument, chat, executor } from "./documents.test-support.ts"
 
-/** As a store gives rows back: as JSON. */
+/** Rows as a store returns them: as JSON. */
 function stored<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }

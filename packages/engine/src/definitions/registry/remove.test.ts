@@ -55,7 +55,7 @@ describe("removing a definition", () => {
     expect(others.count).toBe(0)
   })
 
-  /** How many runs stand in the way, of those that are in flight. */
+  /** The number of active runs that prevent the removal. */
   async function counts(runs: readonly object[]) {
     const store = memoryStore()
     await applyDefinition(store.registry, chat())
@@ -72,7 +72,7 @@ describe("removing a definition", () => {
     await applyDefinition(registry, { id: "other", nodes, agents: { brought: {} } })
     const removed = await removeDefinition(registry, store, "chat")
     expect(removed).toEqual({ agents: ["router"], kept: ["shared", "brought"], runs: 0 })
-    // An agent that was applied by itself stays.
+    // An agent that was applied separately stays.
     expect((await registry.agents()).map(({ id }) => id)).toEqual(["worker", "shared", "brought"])
   })
 

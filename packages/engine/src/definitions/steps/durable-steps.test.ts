@@ -6,7 +6,7 @@ import { memoryStore } from "../../stores/index.ts"
 import { crashTest } from "../../testing/index.ts"
 import { asked, file, LOOP, load } from "./steps.test-support.ts"
 
-/** Its answers depend on every letter of the prompt: a step that sees something else after a crash ends differently. */
+/** Its answers depend on every letter of the prompt: a step that sees another prompt after a crash has another result. */
 const attentive = pureModel((last, _, name) => `${name} heard ${hash32(last, 1)}`)
 
 const BLOCKS = file(
@@ -46,7 +46,7 @@ describe("a steps workflow whose process crashes", () => {
     const [head = "", steps = ""] = LOOP.split("workflow:\n")
     const limited = `${head}workflow:\n  max_loop_iterations: 3\n  steps:\n${steps.trimEnd().replace(/^/gm, "  ")}\n`
     const { workflow } = load(limited, { model })
-    // What checks JSON Schemas is loaded with the first check, which the simulator would wait for in vain.
+    // Loads the JSON Schema validator, which the simulator would wait for in vain.
     await workflow.run("Go").result
     const { outcome } = await crashTest(workflow, "Go", { seeds: 20, status: "failed" })
     expect(outcome).toMatchObject({
@@ -78,7 +78,7 @@ test("does not see concurrent runs", async () => {
 
 test("has a journal that grows linearly with the steps", async () => {
   const bytes = async (count: number) => {
-    // Tools instead of agents: prompts grow by themselves, though the journal does not have them.
+    // Tools instead of agents: prompts grow by themselves, although the journal does not contain them.
     const think = "tool: think, toolset: { type: think }, args: { thought: well }"
     const steps = Array.from({ length: count }, (_, i) => `  - { id: s${i}, type: tool, ${think} }`)
     const text = `workflow:\n${steps.join("\n")}\n`

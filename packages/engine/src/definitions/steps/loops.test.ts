@@ -29,7 +29,7 @@ one
 --- End Prior Step Outputs ---
 
 Go`)
-    // Of every step only the latest output.
+    // Only the latest output of every step.
     expect(prompts[4]).toContain("[trans (agent: translator)]:\ntwo\n\n[qa")
     expect(prompts[4]).not.toContain("one")
   })

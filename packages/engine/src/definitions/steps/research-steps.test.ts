@@ -25,7 +25,7 @@ const ANSWERS: Script = {
   end: ["E"],
 }
 
-/** Documents that know what they were asked for, and whether they are open. */
+/** Documents that record their queries, and whether they are open. */
 function shelf() {
   const opened: unknown[] = []
   const closed: unknown[] = []

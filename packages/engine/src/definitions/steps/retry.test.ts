@@ -3,7 +3,7 @@ import { scriptedModel } from "../../models/index.ts"
 import { manualClock, settled } from "../../testing/index.ts"
 import { asked, load, file as plainFile, play } from "./steps.test-support.ts"
 
-/** Another attempt may help: the model's own attempts are off, so that a step's are seen. */
+/** A retryable error. The model's own retries are off, so that only a step's are counted. */
 const broken = (message = "boom") => ({ error: { code: 503, message } })
 const refused = (message = "boom") => ({ error: { code: 400, message } })
 

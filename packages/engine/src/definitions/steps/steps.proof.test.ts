@@ -9,7 +9,7 @@ import { LoopLimit, type Played, playPlainly } from "./oracle.test-support.ts"
 import { randomFile } from "./random-steps.test-support.ts"
 import { tryLoad } from "./steps.test-support.ts"
 
-/** Depends on every letter of the prompt, and is now and then a word that conditions know. */
+/** Depends on every letter of the prompt, and is sometimes a word that conditions recognize. */
 const say = (prompt: string, name: string) =>
   ["yes", "no", `${name} ${hash32(prompt, 1)}`][hash32(prompt, 2) % 3] ?? ""
 
@@ -17,7 +17,7 @@ const model = pureModel((last, _, name) => say(last.slice("user: ".length), name
 
 const FILES = inject("isProof") ? 1_000 : 80
 
-/** How a run of right steps may fail: for reasons that only show in it. */
+/** Codes with which a run of valid steps may fail. */
 const FAILURES = ["MAX_LOOP_ITERATIONS", "CONDITION_NOT_BOOLEAN", "MAP_NEEDS_LIST", "EXPRESSION_FAILED"]
 
 test("random steps have diagnostics, or run to an end", async () => {

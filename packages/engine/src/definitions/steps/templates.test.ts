@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { file, load, play } from "./steps.test-support.ts"
 
-/** The prompt that an agent receives for one with a template in it, after steps of several kinds. */
+/** The prompt that an agent receives for a template, after steps of several kinds. */
 async function promptFor(prompt: string, options: Parameters<typeof play>[3] = {}) {
   const text = `agents:
   a: { model: offline }

@@ -52,7 +52,7 @@ test("a choice by a model, fallbacks, corrected SQL and Cypher have the same res
     return name === "reviewer" ? '{"decision":"accept"}' : "Seven [1], eight [3], nine [4]."
   })
   const make = (name: string) => agent({ name, model, stream: false })
-  // By the query, not by how often it was asked: a query that was not recorded is asked again.
+  // By the query, not by the number of calls: a query that was not recorded runs again.
   const shop: Database = {
     ...database("shop"),
     query: async (sql) => {

@@ -197,7 +197,7 @@ search:
     expect(diagnostics).toEqual([])
     expect(asked).toEqual([])
     expect(await runGoal(goal?.config as never, "how many lamps?")).toBe("seven")
-    // The index says what it has when triage lists the sources.
+    // The index describes itself when triage lists the sources.
     expect(asked).toEqual([
       { index: "shop/docs.db" },
       { type: "postgresql", id: "shop", url: "postgresql://reader@localhost/shop" },

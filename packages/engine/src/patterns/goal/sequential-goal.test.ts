@@ -186,7 +186,7 @@ describe("per target", () => {
       search: () =>
         new Promise<[]>((resolve) => {
           opened.push(() => resolve([]))
-          // Both are at work; the last one is let go first.
+          // Both are active; the last one is released first.
           if (opened.length === 2) for (const open of opened.reverse()) setImmediate(open)
         }),
     }

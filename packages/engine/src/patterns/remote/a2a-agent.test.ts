@@ -138,7 +138,7 @@ function eventStream(response: ServerResponse, results: readonly object[]): true
   return true
 }
 
-/** Begins with the task, and is gone. */
+/** Begins with the task, and breaks. */
 function breakOff(response: ServerResponse, version: "0" | "1" = "1"): true {
   const task = { id: "t1", contextId: "c1" }
   const result =
@@ -150,7 +150,7 @@ function breakOff(response: ServerResponse, version: "0" | "1" = "1"): true {
   return true
 }
 
-/** What a server that says nothing sees: whether the other side has gone. */
+/** A server that sends nothing, and records whether the client has disconnected. */
 function leaving() {
   let gone: () => void = () => undefined
   const left = new Promise<void>((resolve) => {

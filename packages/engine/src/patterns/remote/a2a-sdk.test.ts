@@ -11,7 +11,7 @@ import { quickClock } from "./quick-clock.test-support.ts"
 import { type SdkAgent, type SdkTurn, type SdkVersion, sdkAgent } from "./sdk-agent.test-support.ts"
 
 const servers: SdkAgent[] = []
-// The SDK reports what it refuses, and connections that are gone.
+// The SDK logs refused requests and lost connections.
 beforeEach(() => {
   for (const method of ["error", "warn"] as const)
     vi.spyOn(console, method).mockImplementation(() => undefined)
@@ -175,7 +175,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(cancels()).toEqual([])
   })
 
-  // Polled, an agent of 0.3 that throws is not seen to end: the SDK stores the failure under an id that nobody knows.
+  // If an agent of 0.3 throws while it is polled, its end is not visible: the SDK stores the failure under an unknown id.
   if (kind.version === "1.x" || kind.streams) {
     test("that throws fails the run", async () => {
       const { run } = await remote(kind, ({ task }) => {

@@ -195,7 +195,7 @@ describe("after a crash", () => {
       if (!isDead) break
       deaths++
     }
-    // Began, thread, message, run, each begun and done, answer.
+    // Began, thread, message, run, each started and done, answer.
     expect(deaths).toBeGreaterThanOrEqual(7)
   })
 

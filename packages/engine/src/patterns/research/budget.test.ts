@@ -1,4 +1,4 @@
-/** Spec 3, budgets: what ends the loop, in what words, and that the writer always runs. */
+/** Spec 3, budgets: what ends the loop, with which message, and that the writer always runs. */
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import type { Clock } from "../../runtime/index.ts"
@@ -15,7 +15,7 @@ const GAP = { research_complete: false, outstanding_gaps: ["x"] }
 const usage = (input: number) => ({ usage: { input, output: 0 } })
 const errors = ({ research: events }: Watched) =>
   events.filter(({ type }) => type === "error").map(({ message }) => message)
-/** What came after the error. */
+/** The nodes after the error. */
 const after = ({ research: events }: Watched) => {
   const types = events.filter(({ type }) => type !== "streaming").map(({ type }) => type)
   return types.slice(types.indexOf("error"))
@@ -224,7 +224,7 @@ describe("time", () => {
     const isBegun = new Promise<void>((resolve) => {
       begun = resolve
     })
-    // The first process is stuck in this search, after five of ten seconds; another takes over a day later.
+    // The first process hangs in this search, after five of ten seconds; another one takes over a day later.
     const stuck = web((query) => {
       if (stuck.queries.length > 1) return tea(query)
       begun()

@@ -47,7 +47,7 @@ const library = () =>
     return { output: title, sources: [{ url: `https://t.example/${title}`, title, text: title }] }
   })
 
-/** All but when things began, and calls that a crash cut off. */
+/** Everything except start times, and calls that a crash interrupted. */
 const compare = ({ result: { status, outputs, usage, error }, lost }: Simulation) => ({
   status,
   outputs,
@@ -90,7 +90,7 @@ test("a research with an exhausted budget writes its report, wherever its proces
   const research = iterativeResearch({ model: model(), tools: [library()], budget: { tokens: 75 } })
   const calm = await research.run("tea")
   expect(calm).toMatchObject({ status: "completed", usage: { modelCalls: 6 } })
-  // Calls that a crash cut off have used of the budget too: fewer are left.
+  // Calls that a crash interrupted count against the budget too, so fewer remain.
   const within = ({ result: { status, outputs, usage }, lost }: Simulation) => ({
     status,
     isWritten: outputs.length === 1,

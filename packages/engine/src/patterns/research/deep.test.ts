@@ -1,4 +1,4 @@
-/** Spec 3, deep research: plan, sections in isolation, synthesis, failed sections in their place. */
+/** Spec 3, deep research: plan, isolated sections, synthesis, failed sections in their place. */
 import { describe, expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import type { ScriptEntry } from "../../models/index.ts"
@@ -307,7 +307,7 @@ describe("the budget of a deep research", () => {
     const run = await watched(
       deepResearch({ model, tools: [library()], budget: { tokens: 1_015 } }).stream("Tea?"),
     )
-    // Black goes round until its own 375 tokens are spent: 25 calls of 15; Green ends after its first pass.
+    // Black repeats until its own 375 tokens are used: 25 calls of 15; Green ends after its first pass.
     const errors = run.research.filter(({ type }) => type === "error")
     expect(errors.map(({ message, data }) => [message, data.section])).toEqual([
       ["Budget exceeded: tokens", { number: 2, of: 2, title: "Black" }],

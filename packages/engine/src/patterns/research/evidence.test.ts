@@ -8,7 +8,7 @@ import type { TextEmbeddings } from "./research-options.ts"
 const evidence = (...texts: string[]) =>
   texts.map((text, i) => ({ url: `https://t.example/${i}`, title: `T${i}`, text, tool: "web_search" }))
 
-/** One dimension for tea, one for all else. */
+/** One dimension for tea, one for everything else. */
 const embeddings: TextEmbeddings = {
   embed: async (texts) => texts.map((text) => (/tea|leaves/.test(text) ? [1, 0.1] : [0.1, 1])),
 }

@@ -1,4 +1,4 @@
-/** A research whose models, sources and budget are against it: it ends, and its report says what is wrong. */
+/** A research with hostile models, sources and budgets: it ends, and its report lists the problems. */
 import { describe, expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { deepResearch } from "./deep.ts"
@@ -35,7 +35,7 @@ test("a run budget that ends during a repeated request still leads to the writer
   expect(run.report).toContain("Budget exceeded: modelCalls")
 })
 
-/** Every agent answers by its role; titles and texts are the test's. */
+/** Every agent answers by its role; the test provides titles and texts. */
 function against(titles: readonly string[], writes: string, opens = "All in all [1].") {
   const outline = titles.map((title, i) => ({ title, key_question: `What about ${i}?` }))
   const answers: Record<string, unknown> = {

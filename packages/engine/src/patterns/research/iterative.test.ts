@@ -1,4 +1,4 @@
-/** Spec 3, iterative research: the loop, its fall-backs, its state. */
+/** Spec 3, iterative research: the loop, its fallbacks, its state. */
 import { describe, expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { COMPLETE, scripted, tea, verdict, watched, web } from "./research.test-support.ts"
@@ -73,7 +73,7 @@ describe("searches", () => {
       (query) =>
         new Promise((resolve) => {
           waiting.push(() => resolve(tea(query)))
-          // Neither ends before both have begun, and the second ends first.
+          // Neither ends before both have started, and the second ends first.
           if (waiting.length === 2) for (const go of waiting.reverse()) go()
         }),
     )
@@ -193,7 +193,7 @@ describe("searches", () => {
     const reported = events.filter((event) => event.type === "custom" && event.name === "research.incomplete")
     expect(reported).toMatchObject(problems.map((data) => ({ data })))
     const lines = problems.map(({ source, reason }) => `Incomplete: ${source}: ${reason}\n\n`)
-    // No source is there to be cited.
+    // There is no source to cite.
     const marked = "Tea is a drink. *(no source)*\n\nNo source is cited for 1 of 1 statements.\n"
     expect(report).toBe(`${lines.join("")}# Tea\n\n${marked}`)
   })
@@ -258,7 +258,7 @@ describe("an unreadable model answer never fails a run", () => {
     const answer = { json: { tasks: [{ agent: "web_search", query }] } }
     const { options } = scripted({ selector: [answer, answer], judge: [{ json: verdict(true) }] }, [found])
     await research(options)
-    // The gap is searched for instead.
+    // The gap is searched instead.
     expect(found.queries).toEqual(["what is tea?"])
   })
 

@@ -39,7 +39,7 @@ describe("web search", () => {
     expect(sources).toHaveLength(5)
     expect(sources.slice(0, 3)).toEqual([
       { url: "https://t.example/0", title: "T0", text: "whole text of https://t.example/0" },
-      // A page that cannot be read leaves what the engine says of it.
+      // A page that cannot be read leaves the engine's snippet.
       { url: "https://t.example/1", title: "T1", text: "snippet 1" },
       { url: "https://t.example/2", title: "T2", text: "snippet 2" },
     ])

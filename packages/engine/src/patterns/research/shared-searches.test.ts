@@ -79,7 +79,7 @@ test("a failed search runs again for the sections it failed for, once for all of
   await turn()
   calls[0]?.fail(new Error("out of order"))
   expect(await first).toMatchObject({ isFailed: true })
-  // The other section learns of the failure, and both ask again.
+  // The other section learns of the failure, and both request it again.
   expect(await shared.searchOf("b")(asking(tool).search, b)).toMatchObject({ isFailed: true })
   const again = [a, b].map((ctx) => shared.searchOf(ctx.idempotencyKey)(asking(tool, "tea", 1).search, ctx))
   await turn()

@@ -168,7 +168,7 @@ describe("stalls", () => {
     expect(outputs).toEqual(["ok"])
     expect(state.team).toMatchObject({ resets: 1, stalls: 0, round: 6 })
     expect(state.ledger).toEqual({ facts: "F2", plan: "P2" })
-    // Three stalls are let pass: three turns of a, and the fourth starts over.
+    // Three stalls are tolerated: three turns of a, and the fourth starts over.
     expect(model.calls.filter(({ agent: name }) => name === "a")).toHaveLength(3)
     const facts = model.calls.findIndex(({ prompt }) => JSON.stringify(prompt).includes("starts over"))
     expect(shown(model, facts).at(-1)).toContain("The list so far:\nF")

@@ -10,7 +10,7 @@ async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
   return found
 }
 
-/** In pieces of a few characters, as a file may come. */
+/** In pieces of a few characters, as a file may arrive. */
 function inPieces(text: string, size: number): TextSource {
   return {
     async *pieces() {
@@ -111,7 +111,7 @@ describe("Markdown", () => {
   })
 
   test("is read in linear time, whatever it contains", async () => {
-    // Each took minutes or longer with one expression for the whole line.
+    // Each took minutes or longer with one regular expression for the whole line.
     for (const line of [`# ${" ".repeat(16_000)}x`, `# ${"#".repeat(16_000)}x`, `# ${"[".repeat(16_000)}`]) {
       expect(titles(await all(readMarkdown(textSource(`${line}\n`.repeat(20)))))).toHaveLength(21)
     }
@@ -158,7 +158,7 @@ describe("a table in text", () => {
     const found = await rows(text)
     expect(found.length).toBeGreaterThan(10_000)
     expect(found.at(-1)).toBe("30002 a: 2; b: x")
-    // As long as a quoted cell may be, and nothing of it is lost.
+    // As long as a quoted cell may be, and none of it is lost.
     expect(Math.max(...found.map((row) => row.length))).toBeLessThan(70_000)
     expect(found.join("\n").match(/2,x|a: 2; b: x/g)).toHaveLength(30_000)
   })

@@ -83,7 +83,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
       expect(code).toBe(0)
       if (name === "ask") expect(stdout).toMatch(/^Incomplete: shop: The database shop .*ECONNREFUSED/)
       else expect(stderr).toMatch(/^incomplete: shop: The database shop /m)
-      // Once, though it was looked at for the ranking and for the search.
+      // Once, although the ranking and the search both use it.
       if (name === "ask") expect(stdout.match(/^Incomplete: .*/gm)).toHaveLength(1)
       expect((await superstep([name, ...args, "--strict"], io)).code).toBe(1)
     },
@@ -177,7 +177,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
     expect(failed.stderr.replace(/\s+/g, " ")).toContain(
       "Please check your model access and agent configuration.",
     )
-    // The call that failed was made: a script continues after it.
+    // The failed call was made, so a script continues after it.
     const answers = SCRIPT.replace('["seven lamps"]', '["no", "seven lamps"]')
     writeFileSync(join(io.cwd, "script.yaml"), answers)
     const again = await superstep(["runs", "retry", "lamps"], io)

@@ -13,7 +13,7 @@ agents:
       space: How much room is there on
       joke: { description: Something funny, instruction: Tell a joke. }
 `
-/** Says back how long the conversation is, by what it is asked. */
+/** Replies with the length of the conversation, from its prompt. */
 const SCRIPT = `
 - { when: "Hello", text: One. }
 - { when: "How much room is there on /tmp", text: Two. }

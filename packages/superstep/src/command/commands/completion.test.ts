@@ -14,7 +14,7 @@ function has(shell: string): boolean {
   }
 }
 
-/** What bash offers for the last of these words. */
+/** The completions of bash for the last of these words. */
 function offered(io: TestIo, ...words: readonly string[]): string[] {
   const line = words.map((word) => `'${word}'`).join(" ")
   const text = `source "$1"; COMP_WORDS=(superstep ${line}); COMP_CWORD=${words.length}; _superstep; printf '%s\\n' "\${COMPREPLY[@]}"`

@@ -7,7 +7,7 @@ import { FILE, withRuns } from "./stored-runs.test-support.ts"
 
 const STORE = ".superstep/superstep.db"
 
-/** A connection of its own to the test's store. */
+/** A separate connection to the test's store. */
 function connection({ cwd }: Pick<TestIo, "cwd">): Database {
   const path = join(cwd, STORE)
   const options = { path, durability: "normal", busyTimeout: 0, lookAgain: 0 } as const
@@ -62,7 +62,7 @@ describe("superstep doctor --store", () => {
     const text = await superstep(["doctor", "--store"], io)
     expect(text.code).toBe(1)
     expect(text.stdout).toMatch(/fail {2}journal +The journal of run "a" is damaged at 2/)
-    // Without --store it says whether the store can be used, as before.
+    // Without --store it reports whether the store can be used.
     expect((await superstep(["doctor"], io)).code).toBe(0)
   })
 })
@@ -111,7 +111,7 @@ test("a command that finds the store locked reports that, and continues when it 
   const io = await withRuns({ a: "x" })
   const holder = connection(io)
   holder.exec("BEGIN IMMEDIATE")
-  // What only reads does not wait.
+  // Commands that only read do not wait.
   expect((await superstep(["runs", "list", "--json"], io)).code).toBe(0)
   const ended = superstep(["run", FILE, "y", "--run-id", "b", "--quiet"], io)
   await io.seen("Waiting: ")

@@ -148,7 +148,7 @@ describe("models", () => {
   })
 
   it("that lack a key are reported once per agent, however often the file is loaded", async () => {
-    // A research makes it load a second time, with the functions of another package.
+    // A research makes the file load a second time, with the functions of another package.
     const text = `${STORY}  - { id: look, type: research, model: offline, tools: [{ type: documents, paths: [notes.md] }] }\n`
     const { stderr } = await superstep(["run", "story.yaml", "x"], {
       files: { "story.yaml": text, "notes.md": "Storks eat frogs." },

@@ -4,12 +4,12 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
 import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
 
-/** In the folder that `init` made. */
+/** In the folder that `init` created. */
 function within(io: TestIo, folder: string): TestIo {
   return { ...io, cwd: join(io.cwd, folder) }
 }
 
-/** The words of a command line, as a shell has them. */
+/** Splits a command line like a shell. */
 function argv(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "")
 }
@@ -83,7 +83,7 @@ describe("a template runs offline immediately, with the commands that are printe
   test("typescript", async () => {
     const { io, next } = await made("typescript")
     expect(next.slice(0, 2)).toEqual(["cd here", "npm install"])
-    // What npm would put there.
+    // What npm would install.
     mkdirSync(join(io.cwd, "here", "node_modules"))
     const own = fileURLToPath(new URL("../../..", import.meta.url))
     symlinkSync(own, join(io.cwd, "here", "node_modules", "superstep"))

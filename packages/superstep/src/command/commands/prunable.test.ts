@@ -24,7 +24,7 @@ async function filled() {
 }
 
 test.each<[string, PrunePolicy, number]>([
-  // a1 is pinned, a2 the past of a fork, "open" and "f" in flight: a3, a4, b1 and b2 are left.
+  // a1 is pinned, a2 is needed by a fork, "open" and "f" are active: a3, a4, b1 and b2 remain.
   ["all", { keep: 0 }, 4],
   ["all but the newest of each workflow", { keep: 1 }, 2],
   ["those of a workflow", { keep: 0, workflow: "b" }, 2],

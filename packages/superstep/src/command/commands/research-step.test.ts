@@ -9,7 +9,7 @@ const STEP = `workflow:
 `
 const SCRIPT = "- '# Tea'\n"
 
-/** The file is in a folder of its own: what it names is beside it. */
+/** The file is in its own folder, with its documents beside it. */
 function withNotes(env?: Record<string, string>): TestIo {
   const io = testIo({ env, files: { "script.yaml": SCRIPT } })
   mkdirSync(join(io.cwd, "flows", "notes"), { recursive: true })
@@ -34,7 +34,7 @@ it("overrides the model of one of the research's agents", async () => {
   const { code, stdout } = await superstep([...asking, ...model], withNotes())
   expect({ code, stdout }).toEqual({
     code: 0,
-    // It cites nothing, so what was found is listed as read.
+    // It cites nothing, so the results are listed as read.
     stdout: "# Tea\n\n## Also read\n\n- Tea (flows/notes/tea.md:3)\n\n",
   })
   const unknown = await superstep([...asking, "--model", "riter=offline"], withNotes())

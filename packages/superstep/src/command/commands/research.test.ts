@@ -27,7 +27,7 @@ function withDocuments(script = SCRIPT): TestIo {
 const asking = ["research", "What is tea?", "--docs", "docs", "--model", "scripted:script.yaml"]
 const REPORT = "# Tea\n\nTea is a drink [1].\n\n## Sources\n\n1. Tea (docs/tea.md:3)\n"
 
-/** A program that prints what a browser would: it is found as `chromium`. */
+/** A program that prints like a browser, found as `chromium`. */
 function withBrowser(io: TestIo, script: string): void {
   mkdirSync(join(io.cwd, "bin"))
   const path = join(io.cwd, "bin", "chromium")
@@ -111,7 +111,7 @@ describe("superstep research --format", () => {
   it("writes a stored run in another format, without calling a model", async () => {
     const io = withDocuments()
     expect((await superstep([...asking, "--run-id", "tea"], io)).code).toBe(0)
-    // Nothing is left of the script: a call would fail.
+    // The script is used up: a call would fail.
     writeFileSync(join(io.cwd, "script.yaml"), "writer: []\n")
     const { code, stdout } = await superstep([...asking, "--run-id", "tea", "--format", "json"], io)
     expect({ code, run: JSON.parse(stdout).run }).toEqual({ code: 0, run: "tea" })

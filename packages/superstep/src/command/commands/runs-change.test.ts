@@ -302,7 +302,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect((await superstep(["respond", "b", "--json-answer", '"ok"', "--quiet"], io)).stdout).toBe(
       "published ask: ok\n",
     )
-    // What looks like the id of a question is no answer.
+    // A word that looks like a request id is no answer.
     expect(await superstep(["respond", "c", "r2"], io)).toMatchObject({
       code: 2,
       stderr: 'superstep: Run c has no open question "r2". Open: r1.\n',

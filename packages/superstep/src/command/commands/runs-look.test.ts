@@ -7,7 +7,7 @@ import { openFile, withRuns } from "./stored-runs.test-support.ts"
 
 const UUID = "019a8b7c-0000-7000-8000-0123456789ab"
 
-/** This process, as a runtime makes it known. */
+/** This process, as a runtime registers it. */
 async function thisHolder(): Promise<Holder> {
   const io = await withRuns({})
   const store = openFile(io)
@@ -134,7 +134,7 @@ describe("runs show", () => {
     const look = () => superstep(["runs", "show", runId], io)
     const gone = /process +none\n[\s\S]*\nResume it: superstep runs resume \S+\n$/
     expect((await look()).stdout).toMatch(gone)
-    // Of a process that was killed; no process has such an id.
+    // The id of a killed process: no process has it.
     const here = await thisHolder()
     await store.beat({ ...here, id: "killed", pid: 99_999_999 })
     await store.claim(runId, token, "killed")

@@ -1,4 +1,4 @@
-/** Values that must not be kept: not in the store, not in what is printed, and still where they are needed. */
+/** Secret values: not in the store, not in the output, and still available where they are needed. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -43,7 +43,7 @@ agents: { a: { model: offline, instruction: "Key {{ ${name} }}." } }
 permissions: { allow: ["*"] }
 `
 
-/** Every byte of the store, its journal of writes included. */
+/** Every byte of the store, including its write-ahead log. */
 function stored(io: TestIo): string {
   const folder = join(io.cwd, ".superstep")
   const files = readdirSync(folder).filter((file) => file.startsWith("superstep.db"))

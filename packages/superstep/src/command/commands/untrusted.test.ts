@@ -1,4 +1,4 @@
-/** Files that one does not trust, and files that definitions name. */
+/** Untrusted files, and files that definitions name. */
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

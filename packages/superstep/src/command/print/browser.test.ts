@@ -12,7 +12,7 @@ function folder(): string {
   return path
 }
 
-/** A program that stands for a browser: `script` runs in Node, with what it was called with. */
+/** A program that acts as a browser: `script` runs in Node, with its arguments. */
 function program(name: string, script: string, place = folder()): string {
   const path = join(place, name)
   writeFileSync(path, `#!${process.execPath}\nconst args = process.argv.slice(2)\n${script}\n`)
@@ -74,7 +74,7 @@ describe("a page is printed", () => {
     expect(seen.OPENAI_API_KEY).toBeUndefined()
     const profile = args.find((one: string) => one.startsWith("--user-data-dir=")).split("=")[1]
     expect(seen.HOME).toBe(profile)
-    // Nothing is left of it.
+    // No files remain.
     expect(existsSync(profile)).toBe(false)
   })
 

@@ -42,7 +42,7 @@ test("an active task counts until now", async () => {
   expect(asked?.took).toBeGreaterThan(4_000)
 })
 
-/** This process, as a runtime makes it known. */
+/** This process, as a runtime registers it. */
 async function thisHolder(): Promise<StoredHolder> {
   const store = memoryStore()
   const ask = workflow("ask")

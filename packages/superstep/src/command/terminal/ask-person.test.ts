@@ -5,7 +5,7 @@ import { askPerson } from "./ask-person.ts"
 
 const [ENTER, DOWN, CTRL_C] = ["\r", "\x1B[B", "\x03"]
 
-/** Answers a question by pressing keys, one after the other, each when what it answers is on the screen. */
+/** Answers a question by pressing keys, each when its prompt is on the screen. */
 async function asked(
   question: Partial<OpenRequest>,
   ...keys: readonly (readonly [seen: string, keys: string[]])[]

@@ -27,7 +27,7 @@ interface Case {
   readonly triage?: object
 }
 
-/** What the assistant was failed, which search gave it, and what the trace says. */
+/** The assistant's context, the search that found it, and the trace. */
 async function searched({
   list,
   sql = ["SELECT n FROM lamps", "SELECT n FROM lamps"],
@@ -279,7 +279,7 @@ describe("the prompt", () => {
       ].join("\n"),
     )
     expect(prompt).toMatch(/^Today is \d{4}-\d\d-\d\d, a [A-Z][a-z]+day\. The time zone is \S+\.$/m)
-    // Values of the profile are for the model alone.
+    // Values of the profile are only for the model.
     expect(JSON.stringify(events)).not.toContain("Oslo")
   })
 

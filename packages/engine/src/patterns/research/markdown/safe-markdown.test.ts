@@ -6,17 +6,17 @@ import type { ResearchSource } from "../report/report.ts"
 import { isCheapMarkdown, withoutMarkup } from "./markdown-parts.ts"
 import { safeMarkdown } from "./safe-markdown.ts"
 
-/** Another parser than the one that the code uses, with all that it can make links of, and no safety of its own. */
+/** A parser other than the one in the code, with all its link features, and without safety. */
 const reader = new MarkdownIt({ html: true, linkify: true })
 reader.validateLink = () => true
-// Bare names such as `a.md` are files more often than hosts.
+// Bare names such as `a.md` are more often files than hosts.
 reader.linkify.set({ fuzzyLink: false })
 const plainReader = new MarkdownIt("commonmark", { html: true })
 plainReader.validateLink = () => true
 
 const LAYOUT = /^<\/?(?:br|sub|sup|b|i|em|strong|u|s|kbd)\s*\/?>$/i
 
-/** Every address and piece of HTML that a reader of the text would get. */
+/** Every address and piece of HTML in the rendered text. */
 function activeIn(text: string): string[] {
   return [reader, plainReader].flatMap((one) =>
     one

@@ -8,7 +8,7 @@ const A = { url: "https://a.example/", title: "A" }
 const B = { url: "https://b.example/x", title: "B" }
 const C = { url: "notes.md:3", title: "notes.md:3" }
 
-/** Undefined: the writer was not shown it. */
+/** Undefined: the writer did not receive it. */
 function finished(
   text: string,
   evidence: readonly (ResearchSource | undefined)[],
@@ -21,7 +21,7 @@ function finished(
 
 const report = (text: string, evidence: readonly (ResearchSource | undefined)[]) =>
   reportMarkdown(finished(text, evidence))
-/** Without its lists, and without marks. */
+/** The text without its lists and marks. */
 const body = (text: string, sources = [A, B, C]) =>
   report(text, sources)
     .split(/\n\n(?:###? (?:Sources|Also read)|No source is cited)/)[0]
@@ -240,7 +240,7 @@ test("whatever a model writes, its numbers are those of the list", () => {
       const at = text.lastIndexOf("## Sources\n\n")
       const list = at < 0 ? [] : (text.slice(at).split("\n\n")[1] ?? "").trim().split("\n")
       const cited = citedIn(at < 0 ? text : text.slice(0, at))
-      // In the order in which they come, and exactly those of the list.
+      // In the order of occurrence, and exactly those of the list.
       expect(cited).toEqual(cited.map((_, i) => i + 1))
       expect(list).toHaveLength(cited.length)
       expect(new Set(list).size).toBe(list.length)

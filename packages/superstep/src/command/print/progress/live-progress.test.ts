@@ -5,7 +5,7 @@ import { completed, eventsOf, finished, spoke, started } from "./events.test-sup
 import { LiveProgress } from "./live-progress.ts"
 import { testScreen } from "./screen.test-support.ts"
 
-/** Drawn by hand, at a time of the test's own. */
+/** Drawn on request, at a time that the test sets. */
 function live(columns?: number, past?: readonly RunEvent[]) {
   const screen = testScreen(columns)
   let [now, drawsItself] = [past === undefined ? 0 : 100_000, false]
