@@ -44,7 +44,7 @@ else {
 }
 
 async function measure() {
-  const { startPostgres } = await import("../examples/goal-over-data/start-postgres.ts")
+  const { startPostgres } = await import("../tests/postgres/start-postgres.ts")
   const { measures } = await import("./src/postgres/measures.mjs")
   const server =
     values.url === undefined

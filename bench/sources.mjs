@@ -42,7 +42,7 @@ else {
 
 async function measure(values) {
   const { offlineEmbeddings } = await import("@superstep/retrieval")
-  const { startPostgres } = await import("../examples/goal-over-data/start-postgres.ts")
+  const { startPostgres } = await import("../tests/postgres/start-postgres.ts")
   const { openDomain } = await import("./src/sources/open.mjs")
   const { methods } = await import("./src/sources/methods.mjs")
   const { domains } = await import("./src/sources/domains/index.mjs")

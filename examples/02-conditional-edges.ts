@@ -1,4 +1,4 @@
-/** Conditional edges: each takes the messages for which it holds, so a message may take several, or none. */
+/** Conditional edges: each edge takes the messages that match its condition, so a message may take several, or none. */
 import { node, workflow } from "superstep"
 
 interface Ticket {
@@ -20,7 +20,7 @@ export const tickets = workflow("tickets")
 if (import.meta.filename === process.argv[1]) {
   const outage = await tickets.run({ id: 1, severity: 1, plan: "paid" })
   console.log(outage.outputs.join("\n"))
-  // No edge takes this one. It is not lost in silence: the result says why it went nowhere.
+  // No edge matches this one. The result reports the undelivered message, and why.
   const question = await tickets.run({ id: 2, severity: 3, plan: "free" })
   console.log(question.outputs.length, "outputs;", question.undelivered[0]?.reason)
 }

@@ -1,4 +1,4 @@
-/** Fan-out: one message to several nodes at once, here to those that a selection names. */
+/** Fan-out: one message to several nodes at once, here to those that a function selects. */
 import { node, workflow } from "superstep"
 
 interface Order {

@@ -30,15 +30,15 @@ const quoting = (name: string) => workflow(name).start(parcel).fanOut(parcel, ca
 /** Waits for every carrier. A carrier that fails would fail the run. */
 export const best = quoting("best").fanIn(carriers, cheapest).build()
 
-/** Takes the first answer. Those of one superstep count in the order of the sources. */
+/** Takes the first answer. Answers of the same superstep count in the order of the sources. */
 export const first = quoting("first").fanIn(carriers, cheapest, { join: any() }).build()
 
-/** Two answers are enough to compare; a third is late, and reported as undelivered. */
+/** Two answers are enough. A third one is late, and reported as undelivered. */
 export const twoOfThree = quoting("two-of-three")
   .fanIn(carriers, cheapest, { join: quorum(2) })
   .build()
 
-/** Takes failures as values: every carrier has its line, whatever happened. */
+/** Treats failures as values: every carrier has a line, whether it failed or not. */
 export const every = quoting("every").fanIn(carriers, overview, { join: settle() }).build()
 
 if (import.meta.filename === process.argv[1]) {

@@ -1,4 +1,4 @@
-/** Switch: the first case that holds takes the message, else the default. */
+/** Switch: the first case that matches takes the message, else the default. */
 import { node, workflow } from "superstep"
 
 interface Invoice {
@@ -12,7 +12,7 @@ const pay = node("pay", (invoice: Invoice) => `${invoice.number} paid`)
 const verify = node("verify", (invoice: Invoice) => `${invoice.number} waits for supplier verification`)
 const approve = node("approve", (invoice: Invoice) => `${invoice.number} waits for approval`)
 
-// The order counts: an invoice of a new supplier is verified before anyone looks at its amount.
+// The order matters: an invoice of a new supplier is verified before its amount is considered.
 export const invoices = workflow("invoices")
   .start(receive)
   .switch(

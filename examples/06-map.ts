@@ -8,7 +8,7 @@ const report = node("report", (counts: readonly number[]) => ({
   total: counts.reduce((sum, words) => sum + words, 0),
 }))
 
-// At most two pages are worked on at once, however long the document is.
+// At most two pages are processed at once, however long the document is.
 export const wordCount = workflow("word-count")
   .start(pages)
   .map(pages, count, report, { concurrency: 2 })

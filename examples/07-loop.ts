@@ -17,7 +17,7 @@ export const summary = workflow("summary")
   .chain(shorten, review)
   .loop(review, shorten, {
     while: (draft) => draft.sentences.join(" ").length > 60,
-    // If the text does not get short enough, it is published as it is after three repetitions.
+    // If the text is still too long after three repetitions, it is published anyway.
     max: 3,
     exit: publish,
   })

@@ -1,7 +1,7 @@
-/** Retry: a failed attempt is made again after a pause that grows. */
+/** Retry: a failed attempt is repeated after an increasing delay. */
 import { node, SuperstepError, workflow } from "superstep"
 
-/** Stands for a payment service that turns away the first two attempts. */
+/** Simulates a payment service that rejects the first two attempts. */
 function chargeCard(amount: number, attempt: number, key: string): string {
   if (attempt <= 2) throw new SuperstepError("RATE_LIMIT", "Too many requests.")
   return `charged ${amount}, at attempt ${attempt}, under ${key}`
@@ -14,10 +14,10 @@ const charge = node({
     backoff: "exponential",
     // 20 ms before the second attempt, 40 ms before the third, 80 ms before the fourth.
     delay: 20,
-    // Anything else, such as a declined card, fails at once: another attempt would not help.
+    // Any other error, such as a declined card, fails immediately: another attempt would not help.
     on: ["RATE_LIMIT"],
   },
-  // The key is the same for every attempt, so that the service can tell a repetition from a second payment.
+  // The key is the same for every attempt, so that the service can tell a retry from a second payment.
   run: (amount: number, ctx) => chargeCard(amount, ctx.attempt, ctx.idempotencyKey),
 })
 

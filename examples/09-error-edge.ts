@@ -12,7 +12,7 @@ const charge = node("charge", (order: Order) => {
 })
 const ship = node("ship", (order: Order) => `${order.id} shipped`)
 
-// A failure names the node, says what went wrong, and brings the message that the node was working on.
+// A failure has the node, the error, and the message that the node was processing.
 const hold = node("hold", ({ error, input }: Failure) => {
   const order = input as unknown as Order
   return `${order.id} on hold (${error.code}): ${error.message}`

@@ -1,4 +1,4 @@
-/** Settle: a failure becomes a value, so that the node after it can decide. */
+/** Settle: a failure becomes a value, so that the next node can decide. */
 import { node, type Settled, SuperstepError, workflow } from "superstep"
 
 // One node: it sends { ok: true, value } or { ok: false, error }.
@@ -15,7 +15,7 @@ const convert = node("convert", (found: Settled<number>) =>
 )
 export const conversion = workflow("conversion").chain(rate, convert).build()
 
-// A map: a line that cannot be read does not cost the others.
+// A map: a line that cannot be parsed does not fail the others.
 const lines = node("lines", (file: string) => file.split("\n"))
 const parse = node("parse", (line: string) => {
   const amount = Number(line.split(";")[1])

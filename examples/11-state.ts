@@ -1,4 +1,4 @@
-/** State: channels that the nodes of a run share, each with a reducer that combines what they write. */
+/** State: channels that the nodes of a run share, each with a reducer that combines their writes. */
 import { add, append, channel, merge, node, reducer, replace, union, workflow } from "superstep"
 
 type Line = { readonly item: string; readonly price: number; readonly warehouse: string }
@@ -8,7 +8,7 @@ const items = channel("items", append<string>())
 const warehouses = channel("warehouses", union<string>())
 const flags = channel("flags", merge({ fragile: false, oversize: false }))
 const status = channel("status", replace("new"))
-// A reducer of your own is a pure function with a name.
+// A custom reducer is a pure function with a name.
 const max = reducer("max", (a = 0, b: number) => Math.max(a, b), 0)
 const dearest = channel("dearest", max)
 
@@ -16,7 +16,7 @@ const read = node("read", (order: readonly Line[], ctx) => {
   ctx.state.write(status, "checked")
   return order
 })
-// These two run in the same superstep: their writes meet in the reducers, in the order of the tasks.
+// These two run in the same superstep: the reducers combine their writes in task order.
 const price = node("price", (order: readonly Line[], ctx) => {
   for (const line of order) {
     ctx.state.write(total, line.price)
@@ -32,7 +32,7 @@ const stock = node("stock", (order: readonly Line[], ctx) => {
   }
   return true
 })
-// A read sees what the supersteps before this one have written.
+// A read sees the writes of earlier supersteps.
 const confirm = node("confirm", (_: readonly boolean[], ctx) => {
   const count = ctx.state.get(warehouses).length
   return `${ctx.state.get(items).join(", ")}: ${ctx.state.get(total)} from ${count} warehouses`

@@ -1,4 +1,4 @@
-/** Node-local state: what a node remembers from one message to the next, for itself alone. */
+/** Node-local state: values that a node keeps from one message to the next, visible only to itself. */
 import { node, workflow } from "superstep"
 
 interface Delivery {
@@ -6,12 +6,12 @@ interface Delivery {
   readonly parcel: string
 }
 
-// A node may send any number of messages; each is delivered on its own, in this order.
+// A node may send any number of messages. Each is delivered separately, in this order.
 const receive = node("receive", (deliveries: readonly Delivery[], ctx) => {
   for (const delivery of deliveries) ctx.send(delivery)
 })
 
-// A queue may deliver twice; this node lets each id pass once, and numbers what passes.
+// A queue may deliver twice. This node passes each id once, and numbers the deliveries that pass.
 const register = node("register", ({ id, parcel }: Delivery, ctx) => {
   const seen = ctx.local.get<string[]>("seen") ?? []
   if (seen.includes(id)) return undefined

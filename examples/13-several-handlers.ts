@@ -1,4 +1,4 @@
-/** Several handlers in one node: the first whose schema accepts a message takes it. */
+/** Several handlers in one node: the first handler whose schema accepts a message processes it. */
 import { node, on, workflow } from "superstep"
 import { z } from "zod"
 
@@ -17,7 +17,7 @@ const shelf = node({
       ctx.local.set("stock", (ctx.local.get<number>("stock") ?? 0) + received),
     ),
     on(Sold, ({ sold }, ctx) => ctx.local.set("stock", (ctx.local.get<number>("stock") ?? 0) - sold)),
-    // A stock-taking says what should be there and what is.
+    // A stock-taking has the expected and the counted number.
     on(Counted, ({ counted }, ctx) => {
       const expected = ctx.local.get<number>("stock") ?? 0
       return { counted, missing: expected - counted }
@@ -32,6 +32,6 @@ export const day = [{ received: 20 }, { sold: 3 }, { sold: -1 }, { sold: 5 }, { 
 if (import.meta.filename === process.argv[1]) {
   const { outputs, undelivered } = await stock.run(day)
   console.log(...outputs)
-  // What no handler takes is reported, with the reason.
+  // A message that no handler accepts is reported, with the reason.
   console.log("refused:", undelivered[0]?.value)
 }

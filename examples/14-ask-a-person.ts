@@ -11,7 +11,7 @@ const Decision = z.object({ approved: z.boolean(), note: z.string().default("no 
 
 const approve = node("approve", async (expense: Expense, ctx) => {
   if (expense.amount < 50) return `${expense.purpose}: paid`
-  // Nothing is held up meanwhile but this task; the answer may come minutes or weeks later.
+  // Only this task waits. The answer may arrive minutes or weeks later.
   const { approved, note } = await ctx.ask({
     prompt: `Pay ${expense.amount} for ${expense.purpose}?`,
     data: expense,

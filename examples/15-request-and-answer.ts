@@ -1,4 +1,4 @@
-/** Request and onAnswer: ask several people at once without waiting; each answer comes back as a message. */
+/** Request and onAnswer: ask several people at once without waiting; each answer arrives as a message. */
 import { node, workflow } from "superstep"
 import { z } from "zod"
 
@@ -12,7 +12,7 @@ const circulate = node({
     }
   },
   answer: z.object({ department: z.enum(DEPARTMENTS), accepts: z.boolean() }),
-  // The handler above is over by now; what the answers add up to is kept in the node's own state.
+  // The handler above has ended by then, so the answers are collected in the node's own state.
   onAnswer({ department, accepts }, ctx) {
     const votes = { ...ctx.local.get<Record<string, boolean>>("votes"), [department]: accepts }
     ctx.local.set("votes", votes)
@@ -32,7 +32,7 @@ if (import.meta.filename === process.argv[1]) {
   for (const { id, prompt, data } of requests) {
     const { department } = data as { department: string }
     console.log(prompt)
-    // Answers may come in any order, one by one.
+    // Answers may arrive in any order, one by one.
     await run.respond(id, { department, accepts: department !== "security" })
   }
   console.log(...(await run).outputs)

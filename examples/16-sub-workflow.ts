@@ -15,7 +15,7 @@ const measure = node("measure", (document: Document) => ({
   words: document.text.split(" ").length,
 }))
 
-// Complete in itself: it can be run, tested and drawn alone, and be part of any number of others.
+// A complete workflow: it can be run, tested and drawn alone, and be part of others.
 export const prepare = workflow("prepare").chain(clean, measure).build()
 
 const load = node("load", (title: string): Document => ({ title, text: `  Minutes of   the ${title}.\n` }))

@@ -1,4 +1,4 @@
-/** ctx.call: run a workflow from inside a handler, where plain code decides which, and how often. */
+/** ctx.call: run a workflow from inside a handler, where plain code decides which one, and how often. */
 import { node, workflow } from "superstep"
 
 const convert = node("convert", (amount: number) => Math.round(amount * 1.08))
@@ -6,7 +6,7 @@ export const toDollars = workflow("to-dollars").start(convert).build()
 
 const plan = node("plan", async (invoice: { currency: string; amounts: readonly number[] }, ctx) => {
   if (invoice.currency === "USD") return sum(invoice.amounts)
-  // Each call is part of this run: of its journal, its budget, its events. A finished one is not run again.
+  // Each call is part of this run: of its journal, its budget, its events. A finished call does not run again.
   const converted = await Promise.all(invoice.amounts.map((amount) => ctx.call(toDollars, amount)))
   return sum(converted.flat())
 })

@@ -1,7 +1,7 @@
 /** ctx.step: the result of a step is recorded; a retry, or a restart after a crash, does not repeat it. */
 import { node, workflow } from "superstep"
 
-/** What the world outside has seen. */
+/** The side effects that happened. */
 export const sent: string[] = []
 
 const confirm = node({
@@ -12,7 +12,7 @@ const confirm = node({
       sent.push(`invoice for ${order}`)
       return `INV-${order}`
     })
-    // The mail server is down at first. The second attempt finds the recorded invoice, and only mails it.
+    // The mail server is down at first. The second attempt reuses the recorded invoice, and only sends the mail.
     if (ctx.attempt === 1) throw new Error("mail server not reachable")
     await ctx.step("mail", () => {
       sent.push(`mail with ${invoice}`)

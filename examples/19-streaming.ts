@@ -1,4 +1,4 @@
-/** Streaming: the events of a run as they happen, those of the engine and those of your own. */
+/** Streaming: the events of a run as they happen, those of the engine and your own. */
 import { node, type RunEvent, workflow } from "superstep"
 
 const chapters = node("chapters", (title: string) => [`${title}, part 1`, `${title}, part 2`])
@@ -10,7 +10,7 @@ const bind = node("bind", (parts: readonly string[]) => parts.join(" | "))
 
 export const translation = workflow("translation").start(chapters).map(chapters, translate, bind).build()
 
-/** One line for the events that a person wants to see. */
+/** One line for the events that are interesting to a person. */
 export function describe(event: RunEvent): string | undefined {
   switch (event.type) {
     case "superstep.started":
@@ -27,7 +27,7 @@ export function describe(event: RunEvent): string | undefined {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  // The stream ends by itself, with the run. Leaving it early does not stop the run.
+  // The stream ends with the run. Leaving it early does not stop the run.
   for await (const event of translation.stream("manual")) {
     const line = describe(event)
     if (line !== undefined) console.log(line)

@@ -1,7 +1,7 @@
-/** Cancel and time limits: the caller stops a run, a node has a limit per attempt, a run has one in all. */
+/** Cancellation and time limits: the caller cancels a run, a node has a limit per attempt, a run has a total limit. */
 import { node, workflow } from "superstep"
 
-/** Stands for a slow service that can be aborted, like fetch with a signal. */
+/** Simulates a slow service that can be aborted, like fetch with a signal. */
 function slowExport(signal: AbortSignal): Promise<string> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true })

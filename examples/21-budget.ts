@@ -1,9 +1,9 @@
-/** Budget: a run has a token limit; at the limit it routes to one last node instead of just ending. */
+/** Budget: a run has a token limit. At the limit it routes to one last node instead of failing. */
 import { append, channel, type LimitNotice, node, workflow } from "superstep"
 
 const findings = channel("findings", append<string>())
 
-/** Stands for a model call that costs 500 tokens each time. */
+/** Simulates a model call that costs 500 tokens each time. */
 const search = node("search", (question: string, ctx) => {
   const page = (ctx.local.get<number>("page") ?? 0) + 1
   ctx.local.set("page", page)
@@ -12,7 +12,7 @@ const search = node("search", (question: string, ctx) => {
   return question
 })
 
-// The budget is checked before every task, so what was found up to here is complete and can be used.
+// The budget is checked before every task, so the findings up to here are complete.
 const conclude = node("conclude", (limit: LimitNotice, ctx) => ({
   because: limit.message,
   basedOn: ctx.state.get(findings),

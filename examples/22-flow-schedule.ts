@@ -1,9 +1,9 @@
-/** Flow schedule: a task starts as soon as its input is there, without waiting for the others of its step. */
+/** Flow schedule: a task starts as soon as its input is available, without waiting for other tasks of the superstep. */
 import { node, workflow } from "superstep"
 
 /**
- * A video is transcoded, which is slow, while its thumbnail is made and published. In supersteps the thumbnail
- * is published when both are done; in flow, when the thumbnail is.
+ * A video is transcoded, which is slow, while its thumbnail is created and published. With supersteps the thumbnail is
+ * published when both are done; with flow, when the thumbnail is done.
  */
 export function processing(schedule: "superstep" | "flow", transcoding: () => Promise<unknown>) {
   const upload = node("upload", (video: string) => video)

@@ -21,7 +21,7 @@ export const claims = workflow("claims")
   .build()
 
 if (import.meta.filename === process.argv[1]) {
-  // Markdown on most sites draws what stands in a code block marked `mermaid`; `dot -Tsvg` draws the other.
+  // Most Markdown sites render a code block marked `mermaid`; `dot -Tsvg` renders the other.
   console.log(toMermaid(claims))
   console.log(toDot(claims))
 }

@@ -1,8 +1,8 @@
-/** Resume: a run continues from its journal where it stopped, in this process or another. */
+/** Resume: a run continues from its journal where it stopped, in this process or another one. */
 import { memoryStore, node, workflow } from "superstep"
 import { z } from "zod"
 
-/** Which handlers ran, to show that none runs twice. */
+/** The handlers that ran, to show that none runs twice. */
 export const ran: string[] = []
 
 const lookUp = node("look up", (order: string) => {
@@ -18,7 +18,7 @@ const approve = node("approve", async ({ order, paid }: { order: string; paid: n
 export const refunds = workflow("refunds").chain(lookUp, approve).build()
 
 if (import.meta.filename === process.argv[1]) {
-  // A store on disk or in a database lets the second half happen after a restart, or on another machine.
+  // With a store on disk or in a database, the second half can run after a restart, or on another machine.
   const store = memoryStore()
   const { status } = await refunds.run("A-1", { runId: "refund-A-1", store })
   console.log(status)

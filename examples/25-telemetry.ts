@@ -1,4 +1,4 @@
-/** Telemetry: a run as OpenTelemetry spans, here kept in memory and printed. */
+/** Telemetry: a run as OpenTelemetry spans, here collected in memory and printed. */
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base"
 import { node, workflow } from "superstep"
 import { telemetry } from "superstep/telemetry"
@@ -22,6 +22,6 @@ export const shipping = workflow("shipping")
 
 if (import.meta.filename === process.argv[1]) {
   console.log(...(await shipping.run("A-1", { telemetry: traced })).outputs)
-  // A task's span is a child of its run's, and links to the tasks that caused it: a join to all of them.
+  // The span of a task is a child of its run's span, and links to the tasks that caused it: a join links to all of them.
   for (const span of exporter.getFinishedSpans()) console.log(`${span.name}, links: ${span.links.length}`)
 }

@@ -1,7 +1,7 @@
-/** Runtime: several processes share a store; one continues the runs that another left. */
+/** Runtime: several processes share a store, and one continues the runs of another. */
 import { memoryStore, node, Runtime, type Store, workflow } from "superstep"
 
-/** How often the paid step ran, to show that it is once. */
+/** How often the paid step ran, to show that it ran once. */
 export const paid: string[] = []
 
 const charge = node("charge", (order: string, ctx) =>
@@ -17,14 +17,14 @@ const deliver = node("deliver", async ({ order, receipt }: { order: string; rece
 
 export const delivery = workflow("delivery").chain(charge, deliver).build()
 
-/** A process of the service: with a store on disk, each would be one of its own. */
+/** A process of the service. With a store on disk, each would be a separate process. */
 export const processOn = (store: Store) => new Runtime({ store, workflows: [delivery] })
 
 if (import.meta.filename === process.argv[1]) {
   const store = memoryStore()
   const first = processOn(store)
   const { id } = first.start(delivery, "A-1", { key: "order A-1" })
-  // Deployed anew in the middle of a run: the next process takes it up.
+  // A deployment in the middle of a run: the next process claims it.
   await first.close()
 
   const second = processOn(store)

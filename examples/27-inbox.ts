@@ -1,4 +1,4 @@
-/** Inbox: the open questions of all runs in one list, to be answered from anywhere, and who did. */
+/** Inbox: the open questions of all runs in one list, answered from any process, with the author of each answer. */
 import { memoryStore, node, Runtime, type Store, workflow } from "superstep"
 import { z } from "zod"
 
@@ -9,7 +9,7 @@ const review = node("review", async (text: string, ctx) => {
     prompt: `Publish "${text}"?`,
     to: "editor",
     schema: z.object({ ok: z.boolean(), why: z.string().optional() }),
-    // No answer: the chief is asked; no answer either: it is not published.
+    // Without an answer the chief is asked; without an answer from the chief it is not published.
     timeout: HOUR,
     escalate: [{ to: "chief", timeout: HOUR }],
     default: { ok: false, why: "nobody answered" },

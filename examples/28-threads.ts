@@ -1,4 +1,4 @@
-/** Threads: state that lasts from run to run, such as the messages of a conversation. */
+/** Threads: state that is kept across runs, such as the messages of a conversation. */
 import { append, channel, memoryStore, node, workflow } from "superstep"
 
 interface Message {
@@ -29,7 +29,7 @@ export const table = workflow("table", { state: [messages] })
 if (import.meta.filename === process.argv[1]) {
   const store = memoryStore()
   for (const text of ["soup", "bread", "wine"]) {
-    // A thread has one run at a time: the error for a second one names the first.
+    // A thread has one run at a time. The error for a second run names the first one.
     const { outputs } = await table.run(text, { store, thread: "table 7" })
     console.log(...outputs)
   }

@@ -1,4 +1,4 @@
-/** New version: which runs in flight a changed workflow would break, and how they continue with it. */
+/** New version: which active runs a changed workflow would break, and how they continue with it. */
 import { type Migrate, memoryStore, node, Runtime, workflow } from "superstep"
 
 const quote = (id: string) =>
@@ -10,7 +10,7 @@ const round = node("round", (text: string) => `${text}, rounded`)
 export const longer = workflow("quotes").chain(quote("quote"), round).build()
 export const renamed = workflow("quotes").start(quote("price")).build()
 
-/** The state of a run is plain data: here a node gets its new name. */
+/** The state of a run is plain data: this migration renames a node. */
 export const rename: Migrate = (state) => ({
   ...state,
   tasks: state.tasks.map((task) => ({ ...task, node: "price" })),
@@ -22,7 +22,7 @@ if (import.meta.filename === process.argv[1]) {
   const store = memoryStore()
   const old = new Runtime({ store, workflows: [before] })
   for (const runId of ["a", "b"]) await old.start(before, "a clock", { runId })
-  await old.close() // the old version is stopped; its runs wait in the store
+  await old.close() // The old version is stopped; its runs wait in the store.
 
   const refused = await longer.resume("a", { store }).result.catch((error: Error) => error.message)
   console.log(refused)

@@ -1,7 +1,7 @@
-/** Looking back: the history of a run, a fork with another answer, and a replay of it against changed code. */
+/** History: inspect a run, fork it with another answer, and replay it against changed code. */
 import { memoryStore, node, printReplay, Runtime, workflow } from "superstep"
 
-/** How often the step really ran: a fork and a replay use its recorded result. */
+/** How often the step really ran: a fork and a replay reuse its recorded result. */
 export const looked: string[] = []
 
 const build = (fee: number) => {

@@ -1,4 +1,4 @@
-/** An agent alone: a model with instructions and a tool. */
+/** An agent: a model with instructions and a tool. */
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { tool } from "superstep/tools"
@@ -11,7 +11,7 @@ const weather = tool({
   run: ({ city }) => ({ city, degrees: city.length * 5, sky: "clear" }),
 })
 
-// A script instead of a model, so that it runs without a key.
+// A scripted model, so that the example runs without a key.
 const model = scriptedModel([
   {
     tool_calls: [
@@ -24,7 +24,7 @@ const model = scriptedModel([
 
 export const guide = agent({
   name: "guide",
-  // Or a name, with its provider's package installed: model: "openai/gpt-5".
+  // Or a name, if its provider's package is installed: model: "openai/gpt-5".
   model,
   instructions: "You help travellers. Look up the weather before you answer.",
   tools: [weather],

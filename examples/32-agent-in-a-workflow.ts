@@ -1,4 +1,4 @@
-/** An agent as a node: what it gives fits a schema, and an answer that does not goes back to the model. */
+/** An agent as a node: its answer matches a schema; an invalid answer is sent back to the model. */
 import { node, workflow } from "superstep"
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"

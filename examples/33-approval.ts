@@ -1,4 +1,4 @@
-/** A tool that a person has to allow, who may also change what it is called with. */
+/** A tool call that a person must approve, and may edit. */
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { tool } from "superstep/tools"

@@ -1,4 +1,4 @@
-/** Agents together: one hands the conversation over, another has a task done by a sub-agent. */
+/** Agents together: one hands the conversation over, another delegates a task to a sub-agent. */
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 

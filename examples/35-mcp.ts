@@ -7,7 +7,7 @@ import { agent } from "superstep/agents"
 import { offlineModel } from "superstep/models"
 import { z } from "zod"
 
-/** In: the program is started when an agent first needs it, and ends with the toolset. */
+/** Client: the program starts when an agent first needs it, and ends with the toolset. */
 export const library = () =>
   mcpToolset(
     { name: "library", command: process.execPath, args: [join(import.meta.dirname, "35-mcp-server.mjs")] },
@@ -26,7 +26,7 @@ const lend = node({
 })
 const lending = workflow("lend_book", { description: "Lends a book to a reader." }).chain(lend).build()
 
-/** Out: the workflow is served over HTTP to any MCP client; here to our own agent. */
+/** Server: the workflow is served over HTTP to any MCP client; here to our own agent. */
 export async function atTheDesk<T>(use: (desk: McpToolset) => Promise<T>): Promise<T> {
   const served = serveMcp({ workflows: [lending] }, { transport: "http" })
   const http = createServer((request, response) => served.handle(request, response))

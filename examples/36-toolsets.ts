@@ -1,4 +1,4 @@
-/** Toolsets: files in a folder, a list of things to do, thoughts, memories; a rule says which call a person is asked about. */
+/** Toolsets: files in a folder, a to-do list, thoughts, memories; a rule decides which calls need approval. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,7 +19,7 @@ const model = scriptedModel([
   },
   {
     tool_calls: [
-      // A rule allows the first of these files; about the other a person is asked.
+      // A rule allows the first of these files; the other one needs approval.
       call("write_file", { path: "drafts/minutes.md", content: "# Minutes\n\nAda: yes. Bob: no.\n" }),
       call("memory_add", { text: "Minutes are written in Markdown." }),
       call("write_file", { path: "minutes.md", content: "# Minutes\n\nAda: yes. Bob: no.\n" }),
@@ -40,7 +40,7 @@ export function secretary(folder: string) {
       memory({ file: join(folder, "memories.jsonl") }),
       filesystem({ root: folder, deny: ["memories.jsonl"] }),
     ],
-    // Where no rule fits, the tools' own say counts: those that write files ask.
+    // If no rule matches, the tools' defaults apply: tools that write files ask.
     approval: { allow: ["write_file:path=drafts/*"], deny: ["write_file:path=notes.txt"] },
   })
 }

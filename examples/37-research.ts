@@ -1,4 +1,4 @@
-/** Research: a question, searched in documents of your own, and a report with its sources. */
+/** Research: a question, searched in your own documents, and a report with sources. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -6,12 +6,12 @@ import { documentsIn } from "@superstep/retrieval"
 import { offlineModel } from "superstep/models"
 import { documentsTool, iterativeResearch, type Retriever, researchEvents } from "superstep/patterns"
 
-/** With `webSearchTool` and `pageTool` beside it, the web is searched too. */
+/** Add `webSearchTool` and `pageTool` to search the web too. */
 export const research = (documents: Retriever) =>
   iterativeResearch({
     model: offlineModel(), // or "openai/gpt-5"
     tools: [documentsTool(documents, { description: "Notes on birds." })],
-    // At its end the report is written from what is there.
+    // When it is used up, the report is written from the evidence so far.
     budget: { tokens: 50_000, iterations: 3 },
   })
 

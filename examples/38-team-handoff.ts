@@ -1,4 +1,4 @@
-/** Team, hand-off: agents pass a conversation on by themselves; what they cannot know, the user is asked. */
+/** Team with hand-offs: agents pass the conversation on by themselves, and ask the user for what they cannot know. */
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { handoff } from "superstep/patterns"
@@ -18,7 +18,7 @@ const refunds = agent({ name: "refunds", description: "Pays back.", model })
 
 export const desk = handoff({
   agents: [reception, billing, refunds],
-  // Without it, everybody can hand over to everybody.
+  // Default: every agent can hand over to every other.
   routes: { reception: ["billing"], billing: ["refunds", "reception"] },
   terminate: (said) => said.at(-1)?.text.includes("refunded") === true,
   to: "customer",

@@ -1,9 +1,9 @@
-/** Team, magentic: a manager plans, sees after every turn where the work stands, starts over when it is stuck, and answers. */
+/** Magentic team: a manager plans, checks the progress after every turn, starts over when it is stuck, and answers. */
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { magentic, type PlanAnswer } from "superstep/patterns"
 
-/** The manager's progress ledger, round by round; a real model would write it. */
+/** The manager's progress ledger for each round. A real model would write it. */
 const ledger = (next: string, instruction: string, { done = false, progress = true } = {}) => ({
   json: {
     is_request_satisfied: done,
@@ -19,7 +19,7 @@ const model = scriptedModel({
     "To look up: how many storks there are.",
     "- reader: look in the almanac",
     ledger("reader", "How many storks are in the almanac?"),
-    // No progress: above `maxStalls` the manager starts over, with another plan.
+    // No progress: beyond `maxStalls` the manager starts over, with another plan.
     ledger("reader", "Look again.", { progress: false }),
     "The almanac has no number.",
     "- counter: count them",

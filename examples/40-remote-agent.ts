@@ -1,10 +1,10 @@
-/** Remote agent: one that lives elsewhere and speaks A2A, as a member of a team. */
+/** Remote agent: an agent behind an A2A endpoint, as a member of a team. */
 import { createServer } from "node:http"
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { a2aAgent, sequential } from "superstep/patterns"
 
-/** A minimal remote agent: its card, and a task that is done when it is polled. */
+/** A minimal remote agent: its card, and a task that is complete when it is polled. */
 export async function withForecaster<T>(use: (url: string) => Promise<T>): Promise<T> {
   let asked = ""
   const result = (method: string, params: { message?: { parts: { text: string }[] } }) => {

@@ -1,4 +1,4 @@
-/** What the examples build, with other inputs than the ones they print. */
+/** The workflows of the examples, with other inputs than those they print. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -46,11 +46,11 @@ import { survey } from "./39-team-magentic.ts"
 import { outing, withForecaster } from "./40-remote-agent.ts"
 
 describe("edges", () => {
-  it("01: a chain hands on what each node returns", async () => {
+  it("01: a chain passes on what each node returns", async () => {
     expect(await shout.run("abc")).toMatchObject({ status: "completed", outputs: ["CBA"], supersteps: 2 })
   })
 
-  it("02: only the edges whose condition holds are taken", async () => {
+  it("02: only the edges whose condition holds are followed", async () => {
     const { outputs, undelivered } = await tickets.run({ id: 7, severity: 2, plan: "paid" })
     expect(outputs).toEqual(["#7: reply promised within an hour"])
     expect(undelivered).toEqual([])
@@ -100,12 +100,12 @@ describe("edges", () => {
     expect((await run).outputs).toEqual([{ perPage: [1, 2, 3, 4, 1], total: 11 }])
   })
 
-  it("06: a page without words counts none", async () => {
+  it("06: a page without words counts as zero", async () => {
     expect((await wordCount.run("")).outputs).toEqual([{ perPage: [0], total: 0 }])
   })
 
-  it("07: the loop ends at its limit even where its condition still holds", async () => {
-    // 80 characters each: no number of passes but all would make it short enough.
+  it("07: the loop ends at its limit even if its condition still holds", async () => {
+    // 80 characters each: only removing all of them would make it short enough.
     const sentences = Array.from({ length: 9 }, (_, i) => String(i).repeat(80))
     const { outputs } = await summary.run({ sentences, passes: 0 })
     // Once on the way in, and three times back.
@@ -114,7 +114,7 @@ describe("edges", () => {
 })
 
 describe("failures", () => {
-  it("08: the pauses between attempts grow", async () => {
+  it("08: the delays between attempts grow", async () => {
     const clock = manualClock()
     const run = payment.run(10, { runId: "p", clock })
     await clock.advance(19)
@@ -128,13 +128,13 @@ describe("failures", () => {
     expect((await run).outputs).toEqual(["charged 10, at attempt 3, under p:1"])
   })
 
-  it("09: the error edge takes the failure and the message that caused it", async () => {
+  it("09: the error edge receives the failure and the message that caused it", async () => {
     const { status, outputs } = await checkout.run({ id: "B", card: "expired" })
     expect(status).toBe("completed")
     expect(outputs).toEqual(["B on hold (CARD_DECLINED): The card has expired."])
   })
 
-  it("10: failures are values, in their places", async () => {
+  it("10: failures are values, at their positions", async () => {
     expect((await conversion.run("USD")).outputs).toEqual(["at last month's rate: No rate for USD today."])
     expect((await bookings.run("a;x\nb;2\nc")).outputs).toEqual([
       { total: 2, problems: ['No amount in "a;x".', 'No amount in "c".'] },
@@ -152,7 +152,7 @@ describe("failures", () => {
 })
 
 describe("state", () => {
-  it("11: every channel combines its writes in its own way", async () => {
+  it("11: every channel combines its writes with its own reducer", async () => {
     const { state } = await order.run(cart.slice(1), { state: { flags: { fragile: false, oversize: true } } })
     expect(state).toEqual({
       total: 110,
@@ -164,13 +164,13 @@ describe("state", () => {
     })
   })
 
-  it("12: a node remembers within a run, and not from one run to the next", async () => {
+  it("12: a node keeps its state within a run, and not across runs", async () => {
     const once = [{ id: "x", parcel: "ink" }]
     expect((await goodsIn.run([...once, ...once])).outputs).toEqual(["1. ink"])
     expect((await goodsIn.run(once)).outputs).toEqual(["1. ink"])
   })
 
-  it("13: the first handler that accepts a message takes it", async () => {
+  it("13: the first handler that accepts a message processes it", async () => {
     const { outputs, undelivered } = await stock.run([
       { counted: 0 },
       { received: 2, sold: 1 },
@@ -196,7 +196,7 @@ describe("people", () => {
     await expect(run.respond("r1", { approved: true })).rejects.toMatchObject({ code: "REQUEST_ANSWERED" })
   })
 
-  it("15: answers come in any order, and the run waits until all are there", async () => {
+  it("15: answers arrive in any order, and the run waits for all of them", async () => {
     const run = contracts.run("cleaning")
     await run
     await run.respond("r3", { department: "security", accepts: true })
@@ -221,7 +221,7 @@ describe("people", () => {
     expect(ran).toEqual(["look up", "approve"])
   })
 
-  it("26: one process continues the runs that another left, and the same key starts once", async () => {
+  it("26: one process continues the runs of another, and the same key starts once", async () => {
     paid.length = 0
     const store = memoryStore()
     const first = processOn(store)
@@ -253,7 +253,7 @@ describe("people", () => {
     expect((await table.run("cake", { store, thread: "two" })).outputs).toEqual(["cake, gladly"])
   })
 
-  it("29: a run of the old version is refused, taken as it is, or migrated", async () => {
+  it("29: a run of the old version is refused, accepted unchanged, or migrated", async () => {
     const store = memoryStore()
     const old = new Runtime({ store, workflows: [before] })
     await old.start(before, "it", { runId: "r" })
@@ -265,7 +265,7 @@ describe("people", () => {
     expect((await run).outputs).toEqual(["it for 9"])
   })
 
-  it("30: a fork and a replay use the recorded step, and a replay of unchanged code is the same", async () => {
+  it("30: a fork and a replay reuse the recorded step, and a replay of unchanged code is equal", async () => {
     looked.length = 0
     const runtime = new Runtime({ store: memoryStore(), workflows: [travel] })
     await runtime.start(travel, "Oslo", { runId: "r" })
@@ -301,7 +301,7 @@ describe("composition and control", () => {
     expect(lines.slice(-1)).toEqual(["completed"])
   })
 
-  it("20: a run is cancelled from outside; a node and a run have their time", async () => {
+  it("20: a run is cancelled from outside; a node and a run have time limits", async () => {
     const stop = new AbortController()
     const run = patientExport.run("x", { signal: stop.signal })
     stop.abort(new Error("window closed"))
@@ -317,7 +317,7 @@ describe("composition and control", () => {
     expect(await ending).toMatchObject({ status: "limit", error: { code: "RUN_TIMEOUT" } })
   })
 
-  it("21: at the budget's end the run concludes with what it has", async () => {
+  it("21: at the end of the budget the run concludes with its findings", async () => {
     const { status, outputs } = await research.run("q", { budget: { modelCalls: 2 } })
     expect(status).toBe("completed")
     expect(outputs).toEqual([
@@ -348,7 +348,7 @@ describe("composition and control", () => {
     },
   )
 
-  it("25: every task has a span below its run's, and all are of one trace", async () => {
+  it("25: every task has a span below its run's, and all belong to one trace", async () => {
     exporter.reset()
     await shipping.run("B", { runId: "b", telemetry: traced })
     const spans = exporter.getFinishedSpans()
@@ -360,13 +360,13 @@ describe("composition and control", () => {
 })
 
 describe("agents", () => {
-  it("31: the tool calls of a turn are made together, and the model answers from both results", async () => {
+  it("31: the tool calls of a turn run together, and the model answers from both results", async () => {
     const { outputs, usage, status } = await guide.run("Rome or Oslo?")
     expect([status, outputs]).toEqual(["completed", ["Both are clear, and both have 20 degrees."]])
     expect(usage).toMatchObject({ modelCalls: 2, toolCalls: 2 })
   })
 
-  it("32: an answer that does not fit the schema goes back to the model, and the next node gets data", async () => {
+  it("32: an answer that does not match the schema is sent back to the model, and the next node gets data", async () => {
     const { outputs, usage } = await desk.run("My money back!")
     expect(outputs).toEqual(["refund: today"])
     expect(usage.modelCalls).toBe(2)
@@ -383,7 +383,7 @@ describe("agents", () => {
     expect(payments).toEqual(["50 to Ada"])
   })
 
-  it("34: the one who took over answers, with what the sub-agent found out", async () => {
+  it("34: the agent that took over answers, with the result of the sub-agent", async () => {
     const { outputs, usage } = await taxDesk.run("What do I pay?")
     expect(outputs).toEqual(["You pay 48."])
     // Desk, taxes, sums, taxes again.
@@ -402,7 +402,7 @@ describe("agents", () => {
     expect([status, usage.toolCalls, lent]).toEqual(["completed", 1, ["Dracula to Mina"]])
   })
 
-  it("36: the allowed folder is written without asking, and what is refused is not written", async () => {
+  it("36: the allowed folder is written without approval, and refused writes do not happen", async () => {
     const folder = mkdtempSync(join(tmpdir(), "example-36-"))
     try {
       writeFileSync(join(folder, "notes.txt"), "Ada says yes.")
@@ -421,7 +421,7 @@ describe("agents", () => {
 })
 
 describe("patterns", () => {
-  it("37: another question has another source, and the numbers in the text are those of the list", async () => {
+  it("37: another question has another source, and the numbers in the text match the list", async () => {
     const report = await inFolder(async (documents) =>
       String((await stork(documents).run("Where do white storks winter?")).outputs[0]),
     )
@@ -429,7 +429,7 @@ describe("patterns", () => {
     expect(report).toContain("1. Journeys (journeys.md:3)")
   })
 
-  it("38: the user's answer goes to the agent that asked, and the team ends on its condition", async () => {
+  it("38: the user's answer reaches the agent that asked, and the team ends on its condition", async () => {
     const run = helpDesk.run("Money back, please.")
     const [request] = (await run).requests
     expect(request).toMatchObject({ prompt: "Which invoice is it about?", to: "customer" })
@@ -439,7 +439,7 @@ describe("patterns", () => {
     expect(state.team).toMatchObject({ speaker: "refunds", ended: "terminated" })
   })
 
-  it("39: a person sees every plan, and a stall above the most makes another one", async () => {
+  it("39: a person reviews every plan, and too many stalls cause another one", async () => {
     const run = survey.run("How many?")
     const [first] = (await run).requests
     expect(first).toMatchObject({ to: "ranger", data: { plan: "- reader: look in the almanac" } })
@@ -452,7 +452,7 @@ describe("patterns", () => {
     expect(state.team).toMatchObject({ resets: 1, ended: "answered" })
   })
 
-  it("40: what the remote agent says is what the next one sees", async () => {
+  it("40: the next agent sees the remote agent's answer", async () => {
     const { outputs, state } = await withForecaster((url) => outing(url).run("Oslo").result)
     expect(outputs).toEqual(["Sunny, 24 degrees: go to the beach."])
     expect(state.said).toMatchObject([{ speaker: "forecaster", text: "Oslo: sunny, 24 degrees." }, {}])

@@ -1,4 +1,4 @@
-/** Every example, replayed against itself: a recorded run is a test that passes as long as nothing is changed. */
+/** Every example, replayed against itself: a recorded run is a test that passes as long as nothing changes. */
 import { expectReplay, manualClock, settled } from "@superstep/engine/testing"
 import { memoryStore, type OpenRequest, type RunOptions, toFixture, type Workflow } from "superstep"
 import { expect, test } from "vitest"
@@ -98,7 +98,7 @@ test.each(cases)("example %s", async (_, built, input, driving) => {
   await expectReplay(built, await recorded(built, input, driving))
 })
 
-test("a replay does not do again what is done in steps", async () => {
+test("a replay does not repeat recorded steps", async () => {
   const fixture = await recorded(confirmation, "B")
   sent.length = 0
   await expectReplay(confirmation, fixture)

@@ -1,4 +1,4 @@
-/** Every example, run as a program: what it prints is what its reader was promised. */
+/** Every example, run as a program: its output is what its reader was promised. */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { format } from "node:util"
@@ -238,7 +238,7 @@ const PRINTED: Record<string, readonly string[]> = {
   ],
 }
 
-/** They talk to other processes, index files, or use the network: that takes its own time. */
+/** They use other processes, index files, or the network, which takes real time. */
 const OTHERS = new Set(["35-mcp", "37-research", "40-remote-agent"])
 
 const folder = import.meta.dirname
@@ -263,11 +263,11 @@ describe("an example that is run directly", () => {
     vi.restoreAllMocks()
   })
 
-  it.each(names)("%s prints what it is there to show", async (name) => {
+  it.each(names)("%s prints what it promises", async (name) => {
     const file = join(folder, `${name}.ts`)
     process.argv[1] = file
     if (OTHERS.has(name)) return await import(file).then(() => expect(lines).toEqual(PRINTED[name]))
-    // Pauses of milliseconds pass at once.
+    // Delays of milliseconds pass immediately.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] })
     let running = true
     const done = import(file).finally(() => {
@@ -283,7 +283,7 @@ describe("an example that is run directly", () => {
 })
 
 describe("the list of examples", () => {
-  it("names every example with the sentence that it opens with", () => {
+  it("has every example with its opening sentence", () => {
     const rows = names.map((name) => {
       const opening = /^\/\*\* (?<sentence>.+) \*\/$/m.exec(readFileSync(join(folder, `${name}.ts`), "utf8"))
       return `| [${name}](${name}.ts) | ${opening?.groups?.sentence} |`

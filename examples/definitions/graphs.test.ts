@@ -1,4 +1,4 @@
-/** The graphs here, with a script in the place of the model: which way they go, what is asked, what comes of it. */
+/** The graphs in this folder with a scripted model: their routes, prompts and results. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { loadDefinition } from "@superstep/engine/definitions"

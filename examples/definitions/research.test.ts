@@ -1,4 +1,4 @@
-/** The research here, over its folder of documents, with the offline model. */
+/** The research in this folder over its documents, with the offline model. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

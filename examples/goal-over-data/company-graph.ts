@@ -1,33 +1,38 @@
-/** The company's people, projects and sites as a graph: in a Ladybug file where Ladybug is installed, else in memory. */
+/** The company's people, projects and sites as a graph: in a Ladybug file if Ladybug is installed, else in memory. */
+import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
-import { type GraphDatabase, graphRetriever, ladybugGraph } from "@superstep/retrieval"
+import {
+  type GraphDatabase,
+  type GraphRelationship,
+  graphRetriever,
+  ladybugGraph,
+  type PropertyGraphNode,
+} from "@superstep/retrieval"
 import type { Retriever } from "superstep/patterns"
-import { memoryGraph } from "./memory-graph.ts"
-import { writeLadybug } from "./write-ladybug.ts"
 
 export interface CompanyGraph {
   readonly retriever: Retriever
-  /** What it is in. */
+  /** Where it is stored. */
   readonly kept: string
   close(): Promise<void>
 }
 
-export interface Connected {
+interface Connected {
   readonly from: string
   readonly type: string
   readonly to: string
 }
 
-export interface GraphData {
-  /** By label: rows, each with a name. */
+interface GraphData {
+  /** Rows by label, each with a name. */
   readonly nodes: ReadonlyMap<string, readonly Readonly<Record<string, string>>[]>
   readonly relationships: readonly Connected[]
 }
 
 interface GraphOptions {
-  /** Where a Ladybug file is written. */
+  /** The path of the Ladybug file. */
   readonly path: string
   /** A folder with @ladybugdb/core installed. Default: this one. */
   readonly packagesOf?: string | undefined
@@ -69,6 +74,17 @@ function hasLadybug(folder: string): boolean {
   }
 }
 
+/** In a separate process: in this one, Ladybug would write to the file again when its objects are garbage-collected. */
+function writeLadybug(packagesOf: string, path: string, statements: readonly string[]): void {
+  const script = `const { Connection, Database } = require("@ladybugdb/core")
+    const database = new Database(${JSON.stringify(path)})
+    const connection = new Connection(database)
+    for (const statement of ${JSON.stringify(statements)}) connection.querySync(statement).close()
+    connection.closeSync()
+    database.closeSync()`
+  execFileSync(process.execPath, ["-"], { cwd: packagesOf, input: script })
+}
+
 function statements({ nodes, relationships }: GraphData): string[] {
   const made: string[] = []
   const labelOf = new Map<string, string>()
@@ -95,4 +111,59 @@ function statements({ nodes, relationships }: GraphData): string[] {
 
 function literal(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`
+}
+
+/** A small graph in memory, searched like any other. It accepts no Cypher. */
+function memoryGraph(id: string, { nodes, relationships }: GraphData): GraphDatabase {
+  const all: PropertyGraphNode[] = [...nodes].flatMap(([label, rows]) =>
+    rows.map((properties) => ({ id: `${label}:${properties.name}`, labels: [label], properties })),
+  )
+  const named = new Map(all.map((node) => [node.properties.name, node]))
+  const nodeOf = (name: string) => {
+    const node = named.get(name)
+    if (node === undefined) throw new Error(`There is no "${name}" in the graph.`)
+    return node
+  }
+  const edges: GraphRelationship[] = relationships.map(({ from, type, to }, i) => ({
+    id: String(i),
+    type,
+    from: nodeOf(from),
+    to: nodeOf(to),
+    properties: {},
+  }))
+  return {
+    id,
+    name: id,
+    async schema() {
+      const text = (name: string) => ({ name, type: "STRING" })
+      const labels = [...nodes].map(([name, [row = {}]]) => ({
+        name,
+        properties: Object.keys(row).map(text),
+      }))
+      const types = [...new Set(edges.map(({ type }) => type))]
+      return { labels, relationships: types.map((type) => ({ type, properties: [], between: [] })) }
+    },
+    query: () => Promise.reject(new Error("A graph in memory accepts no Cypher: install @ladybugdb/core.")),
+    async find({ text, words, labels }, { limit }) {
+      const hits = (node: PropertyGraphNode) => {
+        const values = Object.values(node.properties).map((value) => String(value).toLowerCase())
+        const isSpoken = values.some((value) => value.length > 1 && text.includes(value))
+        return (
+          (isSpoken ? 100 : 0) + words.filter((word) => values.some((value) => value.includes(word))).length
+        )
+      }
+      return all
+        .filter((node) => labels === undefined || node.labels.some((label) => labels.includes(label)))
+        .map((node) => ({ node, hits: hits(node) }))
+        .filter((found) => words.length === 0 || found.hits > 0)
+        .sort((a, b) => b.hits - a.hits)
+        .slice(0, limit)
+        .map(({ node }) => node)
+    },
+    async relationships(of, { limit }) {
+      const ids = new Set(of.map((node) => node.id))
+      return edges.filter(({ from, to }) => ids.has(from.id) || ids.has(to.id)).slice(0, limit)
+    },
+    close: async () => {},
+  }
 }

@@ -1,6 +1,7 @@
 /**
- * Writes the data of a made-up company, Fjellbekk Outdoor: the same each time. Its documents are written by hand.
- * `npx tsx examples/goal-over-data/generate.ts` after a change; a test says when what is here is not what this writes.
+ * Generates the data of a fictional company, Fjellbekk Outdoor. The output is the same each time. The documents are
+ * written by hand. After a change run `npx tsx examples/goal-over-data/generate.ts`; a test fails if the files differ
+ * from its output.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -173,7 +174,7 @@ function two(number: number): string {
   return String(number).padStart(2, "0")
 }
 
-/** The same numbers for the same seed (a linear congruential generator; its low bits are left out). */
+/** A linear congruential generator: the same numbers for the same seed, without the low bits. */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {

@@ -8,14 +8,14 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { ladybugPackage } from "../../packages/retrieval/src/graph/ladybug-package.test-support.ts"
 import { generated } from "./generate.ts"
 import { type Asked, askAll, lineOf, summaryOf } from "./run.ts"
-import { startPostgres } from "./start-postgres.ts"
+import { startShop } from "./shop.ts"
 
 const folder = import.meta.dirname
 
 /** Milliseconds after which something hangs: a busy machine needs a while to start PostgreSQL and to ask 36 questions. */
 const HANGS = 180_000
 
-test("the data is what generate.ts writes", () => {
+test("the data is the output of generate.ts", () => {
   for (const [path, text] of generated()) {
     expect(readFileSync(join(folder, path), "utf8"), path).toBe(text)
   }
@@ -44,11 +44,14 @@ describe.skipIf(reason !== undefined).each(graphs)("with the graph %s", (_, pack
     expect(all.filter(({ went }) => went !== "wrong source").length).toBeGreaterThanOrEqual(18)
   })
 
-  test.each(["questions.yaml", "free-questions.yaml"])("%s says which fail, and how", (file) => {
-    for (const one of asked.get(file) ?? []) {
-      expect(one.went, lineOf(one)).toBe(one.fails === undefined ? "right" : `wrong ${one.fails}`)
-    }
-  })
+  test.each(["questions.yaml", "free-questions.yaml"])(
+    "%s marks the failing questions, and how they fail",
+    (file) => {
+      for (const one of asked.get(file) ?? []) {
+        expect(one.went, lineOf(one)).toBe(one.fails === undefined ? "right" : `wrong ${one.fails}`)
+      }
+    },
+  )
 })
 
 test("without the database the files and the documents answer", async () => {
@@ -71,10 +74,10 @@ test("without the database the files and the documents answer", async () => {
   )
 })
 
-/** Why there is no PostgreSQL here. */
+/** Why PostgreSQL cannot start here. */
 async function cannotStart(): Promise<string | undefined> {
   try {
-    await (await startPostgres()).stop()
+    await (await startShop()).stop()
     return undefined
   } catch (error) {
     return (error as Error).message

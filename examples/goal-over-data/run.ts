@@ -16,7 +16,7 @@ interface Question {
   readonly source: Source
   readonly contains: string
   readonly question: string
-  /** What is known to go wrong. */
+  /** The known failure. */
   readonly fails?: "source" | "answer" | undefined
 }
 
@@ -37,10 +37,10 @@ export interface RunOptions {
 
 export const SETS = ["questions.yaml", "free-questions.yaml"] as const
 
-/** The questions of each file, as they were answered. */
+/** Asks the questions of each file, and returns the results. */
 export async function askAll(options: RunOptions = {}): Promise<Map<string, Asked[]>> {
   const made = mkdtempSync(join(tmpdir(), "goal-over-data-"))
-  // In the other order: what was opened last goes first.
+  // Closed in reverse order.
   const opened: (() => unknown)[] = [() => rmSync(made, { recursive: true, force: true })]
   try {
     const shop = await startShop()
@@ -85,7 +85,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
 async function ask(pipeline: ReturnType<typeof goalWorkflow>, question: Question): Promise<Asked> {
   const { outputs, state } = await pipeline.run(question.question)
   const { sources, routes } = state as GoalBasis
-  // What the answer cites, or else what was found for it.
+  // The source that the answer cites, or else the first one that was found.
   const basis = sources.find(({ citedBy }) => citedBy.length > 0) ?? sources[0]
   const route = routes.find(({ source, outcome }) => source === basis?.source && outcome === "found")
   const chosen = SOURCES[route?.by ?? ""] ?? "none"
@@ -95,7 +95,7 @@ async function ask(pipeline: ReturnType<typeof goalWorkflow>, question: Question
   return { ...question, chosen, answer, went }
 }
 
-/** As words of their own: 5 is not in INV-5016. */
+/** At word boundaries: 5 is not in INV-5016. */
 function hasText(answer: string, text: string): boolean {
   const plain = text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
   return new RegExp(String.raw`(?<![\w.-])${plain}(?![\w-])`).test(answer)

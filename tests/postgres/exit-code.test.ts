@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 import { expect, test } from "vitest"
 
 test("a process that had a server ends with its own exit code", async () => {
-  const module = fileURLToPath(new URL("../../examples/goal-over-data/start-postgres.ts", import.meta.url))
+  const module = fileURLToPath(new URL("./start-postgres.ts", import.meta.url))
   const program = `
     import { startPostgres } from ${JSON.stringify(pathToFileURL(module).href)}
     const server = await startPostgres()

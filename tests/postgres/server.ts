@@ -1,6 +1,6 @@
-/** Starts the PostgreSQL server that test files share; each of them has schemas of its own in it. */
+/** Starts the PostgreSQL server that test files share. Each file has its own schemas. */
 import type { TestProject } from "vitest/node"
-import { startPostgres } from "../../examples/goal-over-data/start-postgres.ts"
+import { startPostgres } from "./start-postgres.ts"
 
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres({ settings: { max_connections: "400" } })

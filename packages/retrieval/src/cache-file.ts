@@ -1,6 +1,6 @@
 /**
- * Small JSON files that can be made again: for their owner alone, replaced as a whole, and read as absent when they are
- * damaged, of another version, or written for something else. Writing one never fails what it is written for.
+ * Small JSON cache files. Only their owner can read them, and they are replaced atomically. A file that is damaged, has
+ * another version, or was written for another purpose counts as missing. A failed write never fails its caller.
  */
 import { createHash, randomUUID } from "node:crypto"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -9,17 +9,17 @@ import { dirname, join } from "node:path"
 
 const MAX_BYTES = 64_000_000
 
-/** A folder for what Superstep keeps: not for other users, and not under version control. */
-export function makeOwnFolder(folder: string): void {
+/** Creates a folder for Superstep's own files, without access for other users and excluded from version control. */
+export function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
   } catch {
-    // It is there, or what is written into it says what is in the way.
+    // It exists already, or the next write reports the problem.
   }
 }
 
-/** A short name for what is too long for one. */
+/** A short name for values that are too long to be one. */
 export function digestOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16)
 }
@@ -33,10 +33,10 @@ export async function readCache(path: string): Promise<unknown> {
   }
 }
 
-/** Two processes that write the same file leave one of the two, and never half of one. */
+/** If two processes write the same file, one version remains, and it is complete. */
 export async function writeCache(path: string, data: unknown): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`
-  makeOwnFolder(dirname(path))
+  makePrivateFolder(dirname(path))
   try {
     await writeFile(temporary, JSON.stringify(data), { mode: 0o600, flag: "wx" })
     await rename(temporary, path)

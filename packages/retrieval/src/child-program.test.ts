@@ -26,13 +26,13 @@ test("requests are answered one after the other by one process, without our secr
   ])
 })
 
-test("a request that is late ends with the process, and the next gets a new one (P2, P3)", async () => {
+test("a late request kills the process, and the next gets a new one (P2, P3)", async () => {
   const child = program()
   await expect(child.ask({ do: "hang" }, { timeout: 50 })).rejects.toMatchObject({ why: "late" })
   expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ nth: 1 })
 })
 
-test("a request that is aborted ends with the process, and the next gets a new one (P2, P3)", async () => {
+test("an aborted request kills the process, and the next gets a new one (P2, P3)", async () => {
   const child = program()
   expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ nth: 1 })
   const stop = new AbortController()
@@ -42,7 +42,7 @@ test("a request that is aborted ends with the process, and the next gets a new o
   expect(await child.ask({ say: "b" }, PATIENT)).toMatchObject({ nth: 1 })
 })
 
-test("a request that waits ends as soon as it is aborted (P1)", async () => {
+test("a waiting request ends as soon as it is aborted (P1)", async () => {
   const child = program()
   const first = child.ask({ do: "hang" }, PATIENT)
   const stop = new AbortController()
@@ -53,7 +53,7 @@ test("a request that waits ends as soon as it is aborted (P1)", async () => {
   await expect(first).rejects.toMatchObject({ why: "closed" })
 })
 
-test("a process that cannot be started says why, and does not end ours", async () => {
+test("a process that cannot be started reports why, and does not crash ours", async () => {
   const { execPath } = process
   onTestFinished(() => {
     process.execPath = execPath
@@ -65,19 +65,19 @@ test("a process that cannot be started says why, and does not end ours", async (
   expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ echo: "a" })
 })
 
-test("a process that dies says how, and is replaced (P3)", async () => {
+test("a process that dies reports how, and is replaced (P3)", async () => {
   const child = program()
   await expect(child.ask({ do: "die" }, PATIENT)).rejects.toMatchObject({ why: "died", exit: 7 })
   expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ nth: 1 })
 })
 
-test("a process that cannot begin says why, each time", async () => {
+test("a process that cannot initialize reports why, each time", async () => {
   const child = program({ broken: true })
   expect(await child.ask({ say: "a" }, PATIENT)).toEqual({ error: "broken" })
   expect(await child.ask({ say: "a" }, PATIENT)).toEqual({ error: "broken" })
 })
 
-test("after it is closed nothing is answered", async () => {
+test("nothing is answered after it is closed", async () => {
   const child = program()
   const asked = child.ask({ do: "hang" }, PATIENT)
   setImmediate(() => child.close())
@@ -85,7 +85,7 @@ test("after it is closed nothing is answered", async () => {
   await expect(child.ask({ say: "a" }, PATIENT)).rejects.toMatchObject({ why: "closed" })
 })
 
-test("a process without a request does not keep ours alive (P4)", () => {
+test("an idle process does not keep ours alive (P4)", () => {
   const script = `
     import { ChildProgram } from ${JSON.stringify(new URL("./child-program.ts", import.meta.url).href)}
     const child = new ChildProgram(new URL(${JSON.stringify(ECHO.href)}), {})

@@ -1,31 +1,32 @@
 /**
- * A program of ours in a separate process, for native code that cannot be trusted with our memory and time.
+ * Runs one of this package's programs in a separate process, for native code that could exhaust memory or time.
  *
- * P1 One request at a time; the others wait for their turn, or until they are aborted, and their time counts from it.
- * P2 A request that is not answered in its time, or is aborted, ends with the process.
- * P3 A process that ended is replaced for the next request. Its time begins when the new one says that it is up.
- * P4 A process without a request does not keep ours alive, and ends with it.
+ * P1 The process handles one request at a time. Others wait for their turn, or until they are aborted; their time limit
+ *    starts with their turn.
+ * P2 If a request exceeds its time limit or is aborted, the process is killed.
+ * P3 A process that exited is replaced for the next request. Its time limit starts when the new process is ready.
+ * P4 An idle process does not keep this process alive, and exits with it.
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { requireFrom } from "@superstep/engine/packages"
-import { Turns } from "./connections.ts"
+import { Semaphore } from "./connections.ts"
 
-/** Milliseconds for a program to start in. */
+/** Milliseconds for a program to start. */
 const START_TIMEOUT = 30_000
-/** A program's first message. Any other says why the program cannot be used, and answers the request. */
+/** A program's first message. Any other message is the reason why the program cannot be used, and answers the request. */
 export const UP = "up"
 
 export interface RequestOptions {
-  /** Milliseconds. Default: as long as it takes. */
+  /** Milliseconds. Default: no limit. */
   readonly timeout?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** The process ended instead of answering. */
+/** The process exited instead of answering. */
 export class ProgramEnded extends Error {
   readonly why: "late" | "closed" | "died"
-  /** Its exit code, the signal that ended it, or why it could not be started. */
+  /** The exit code, the signal that killed it, or the reason why it could not be started. */
   readonly exit: string | number | undefined
 
   constructor(why: ProgramEnded["why"], exit?: string | number | undefined) {
@@ -39,11 +40,11 @@ export class ChildProgram<Request extends object, Reply> {
   readonly #program: URL
   readonly #settings: object
   readonly #up = new WeakMap<ChildProcess, Promise<unknown>>()
-  readonly #turns = new Turns(1)
+  readonly #turns = new Semaphore(1)
   #child: ChildProcess | undefined
   #isClosed = false
 
-  /** The program's only argument are its settings as JSON. */
+  /** The program receives its settings as JSON, as its only argument. */
   constructor(program: URL, settings: object) {
     this.#program = program
     this.#settings = settings
@@ -53,7 +54,7 @@ export class ChildProgram<Request extends object, Reply> {
     return this.#turns.take(options.signal, () => this.#send(request, options))
   }
 
-  /** Kills the process, which ends the running request. */
+  /** Kills the process, which fails the running request. */
   close(): void {
     this.#isClosed = true
     this.#child?.kill("SIGKILL")
@@ -97,7 +98,7 @@ export class ChildProgram<Request extends object, Reply> {
   }
 
   #start(): ChildProcess {
-    // In this repository: Node 20 does not read TypeScript by itself, and packages need not be built.
+    // In this repository, Node 20 does not run TypeScript by itself, and packages may not be built.
     const isSource = this.#program.pathname.endsWith(".ts")
     const tsx = () => pathToFileURL(requireFrom(import.meta.url).resolve("tsx")).href
     const child = fork(fileURLToPath(this.#program), [JSON.stringify(this.#settings)], {
@@ -109,11 +110,11 @@ export class ChildProgram<Request extends object, Reply> {
       if (this.#child === child) this.#child = undefined
     }
     child.once("exit", gone)
-    // One that could not be started does not exit.
+    // A process that could not be started emits no exit.
     child.on("error", gone)
     this.#child = child
     const up = messageOf(child)
-    // The caller that awaits it gets the error.
+    // The caller that awaits it receives the error.
     up.catch(() => undefined)
     this.#up.set(child, up)
     return child
@@ -146,19 +147,19 @@ function keepAlive(child: ChildProcess, isBusy: boolean): void {
   }
 }
 
-/** What a program needs to start, and no secrets; and one time zone everywhere. */
+/** The variables that a program needs to start, without secrets, and UTC as the time zone. */
 function environment(): NodeJS.ProcessEnv {
   const names = ["PATH", "SystemRoot", "TMPDIR", "TEMP", "TMP"]
   const known = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
   return { ...Object.fromEntries(known), TZ: "UTC" }
 }
 
-/** The program's side: its settings, which are its only argument. */
+/** For the program: its settings, from its only argument. */
 export function programSettings<Settings>(): Settings {
   return JSON.parse(process.argv[2] as string) as Settings
 }
 
-/** The program's side: answers requests with what `start` gives. `failed` makes a reply of an error. */
+/** For the program: answers requests with the function that `start` returns. `failed` converts an error to a reply. */
 export async function answerParent<Request, Reply>(
   start: () => Promise<(request: Request) => Promise<Reply>>,
   failed: (error: unknown) => Reply,
@@ -177,7 +178,7 @@ export async function answerParent<Request, Reply>(
   }
 }
 
-/** Ends this process when it takes far more memory than it may; native code does not keep to its own limits. */
+/** Kills this process if it uses far more memory than allowed. Native code exceeds its own limits. */
 export function watchMemory(bytes: number): NodeJS.Timeout {
   const watch = setInterval(() => {
     if (process.memoryUsage.rss() > bytes * 1.5 + 256_000_000) endNow()

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { Turns } from "./connections.ts"
+import { Semaphore } from "./connections.ts"
 
 function held() {
   let release!: () => void
@@ -11,8 +11,8 @@ function held() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test("work waits for a place, in order, and a failure gives its place back", async () => {
-  const turns = new Turns(1)
+test("work waits for a slot, in order, and a failure frees its slot", async () => {
+  const turns = new Semaphore(1)
   const first = held()
   const done: string[] = []
   const all = [
@@ -32,8 +32,8 @@ test("work waits for a place, in order, and a failure gives its place back", asy
   expect(done).toEqual(["first", "second", "third"])
 })
 
-test("one who leaves while waiting does not keep the place", async () => {
-  const turns = new Turns(1)
+test("an aborted waiter does not keep the slot", async () => {
+  const turns = new Semaphore(1)
   const first = held()
   const running = turns.take(undefined, first.work)
   const controller = new AbortController()

@@ -1,7 +1,7 @@
-/** How connections and processes are shared: a bounded number at a time, opened when they are first needed. */
+/** Shares connections and processes: a bounded number at a time, opened on first use. */
 
 /** A limited number of slots, and a queue of callers that wait for one. */
-export class Turns {
+export class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 
@@ -9,13 +9,13 @@ export class Turns {
     this.#free = places
   }
 
-  /** Runs work when there is a place for it. */
+  /** Runs work when a slot is free. */
   async take<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()
     if (this.#free > 0) this.#free -= 1
     else await this.#wait(signal)
     try {
-      // It may have been aborted just after the place was free.
+      // The signal may have been aborted just after the slot became free.
       signal?.throwIfAborted()
       return await work()
     } finally {
@@ -45,7 +45,7 @@ export class Turns {
   }
 }
 
-/** Opens something when it is first needed. A failure is tried again by the next caller. */
+/** Opens a resource on first use. After a failure, the next caller tries again. */
 export class OpenOnce<T> {
   readonly #open: () => Promise<T>
   #opened: Promise<T> | undefined
@@ -69,7 +69,7 @@ export class OpenOnce<T> {
     return await this.#opened?.catch(() => undefined)
   }
 
-  /** The next caller opens another. Gives what was open. */
+  /** Returns what was open. The next caller opens another one. */
   async forget(): Promise<T | undefined> {
     const opened = this.current()
     this.#opened = undefined

@@ -1,7 +1,7 @@
-/** Errors of this package: which of them a retry does not help, and options that are out of range. */
+/** Errors of this package: those that a retry does not fix, and options out of range. */
 import { SuperstepError } from "@superstep/engine"
 
-/** An error that comes again however often it is tried. */
+/** An error that a retry does not fix. */
 export function fatal(code: string, message: string, cause?: unknown): SuperstepError {
   return new SuperstepError(code, message, { retryable: false, ...(cause !== undefined && { cause }) })
 }
@@ -10,13 +10,13 @@ export function invalidOption(message: string): SuperstepError {
   return fatal("OPTION_INVALID", message)
 }
 
-// Timers and statement_timeout take a little more.
+// Slightly below the maximum of timers and of statement_timeout.
 const MAX = 2_000_000_000
 
-/** The value of an option that counts something. */
-export function wholeNumber(name: string, value: number, least = 1, most = MAX): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw invalidOption(`${name} must be a whole number from ${least} to ${most}, not ${value}.`)
+/** Validates an option that is a count. */
+export function wholeNumber(name: string, value: number, min = 1, max = MAX): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value
+  throw invalidOption(`${name} must be a whole number from ${min} to ${max}, not ${value}.`)
 }
 
 export function messageOf(error: unknown): string {

@@ -1,4 +1,4 @@
-/** A configuration file, real files and a real index: the right one answers. */
+/** A configuration file with real files and a real index: the right one answers. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -52,7 +52,7 @@ async function promptFor(root: string, goal: string, select: string): Promise<st
   return JSON.stringify(model.calls.find(({ agent }) => agent === "desk")?.prompt.at(-1))
 }
 
-test("files of tables answer what their columns are about", async () => {
+test("files of tables answer questions about their columns", async () => {
   const prompt = await promptFor(
     await shop(),
     "How many pieces of red lamps?",
@@ -62,7 +62,7 @@ test("files of tables answer what their columns are about", async () => {
   expect(prompt).toContain("pieces\\n3")
 })
 
-test("where they have nothing, the index is searched, and cited", async () => {
+test("without results there, the index is searched and cited", async () => {
   const prompt = await promptFor(
     await shop(),
     "Can lamps be returned?",
@@ -72,7 +72,7 @@ test("where they have nothing, the index is searched, and cited", async () => {
   expect(prompt).toContain("within 30 days")
 })
 
-test("what a model writes there can do no harm", async () => {
+test("a query that a model writes there is harmless", async () => {
   const prompt = await promptFor(
     await shop(),
     "Can lamps be returned?",

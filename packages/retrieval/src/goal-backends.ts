@@ -1,4 +1,4 @@
-/** What a configuration of the goal pipeline names under `search`, opened with the back ends of this package. */
+/** Opens the sources under `search` of a goal configuration with the back ends of this package. */
 
 import { existsSync } from "node:fs"
 import { basename, resolve } from "node:path"
@@ -14,32 +14,31 @@ import { documentsIn } from "./index/documents-in.ts"
 import type { Embeddings } from "./index/embeddings/embeddings.ts"
 import { defaultEmbeddings, NO_EMBEDDINGS, namedEmbeddings } from "./index/embeddings/named-embeddings.ts"
 import { OFFLINE_EMBEDDINGS } from "./index/embeddings/offline-embeddings.ts"
-import { schemaRetriever } from "./schema/schema-retriever.ts"
-import { sourceRanker } from "./schema/source-ranker.ts"
+import { schemaRetriever, sourceRanker } from "./schema/source-ranker.ts"
 import { fileDatabase } from "./sql/files.ts"
 import { mysqlDatabase } from "./sql/mysql.ts"
 import { postgresDatabase } from "./sql/postgres.ts"
 import { sqliteDatabase } from "./sql/sqlite.ts"
 
 export interface GoalBackendsOptions {
-  /** The folder that relative paths are in. Default: the working folder. */
+  /** The folder for relative paths. Default: the working directory. */
   readonly root?: string | undefined
-  /** Where keys of embedding models are. Default: the process's environment. */
+  /** The environment with the keys of embedding models. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /**
-   * Their name, as of `namedEmbeddings`: sources are ranked by meaning too. Default: those of SUPERSTEP_EMBEDDINGS, else `offline`
-   * if its packages are installed. `none`: by words and values alone.
+   * The name of the embeddings that also rank sources by meaning, for `namedEmbeddings`. Default: SUPERSTEP_EMBEDDINGS,
+   * else `offline` if its packages are installed. `none` ranks by words and values only.
    */
   readonly embeddings?: string | undefined
-  /** Keep loaded files in this folder, for the next process; `cacheFolder` finds the usual one. */
+  /** Caches loaded files in this folder for later processes. `cacheFolder` returns the usual one. */
   readonly cache?: string | undefined
   /** Called while files are loaded and documents are indexed. */
   readonly onProgress?: ((progress: SourceProgress) => void) | undefined
 }
 
-/** How far the reading of a source is. */
+/** The progress of reading a source. */
 export interface SourceProgress {
-  /** The file that is being read; undefined at the end. */
+  /** The file that is being read. Undefined at the end. */
   readonly file?: string | undefined
   readonly files: { readonly done: number; readonly total: number }
   readonly bytes: { readonly done: number; readonly total: number }
@@ -66,19 +65,19 @@ export function goalBackends(options: GoalBackendsOptions = {}): GoalBackends {
   }
 }
 
-/** Where profiles and their vectors are kept. */
+/** The folder for profiles and their vectors. */
 function profilesIn(root: string): string {
   return resolve(root, ".superstep", "profiles")
 }
 
-/** Opened when they are first needed, once for all that rank. */
+/** Opened on first use, and shared by all rankers. */
 function sharedEmbeddings(wanted: string | undefined, env: NonNullable<GoalBackendsOptions["env"]>) {
   const name = wanted === NO_EMBEDDINGS ? undefined : (wanted ?? defaultEmbeddings(env))
   const opened = new OpenOnce(() => namedEmbeddings(name as string, { env }))
   const isOffline = (one: string | undefined) => one === "offline" || one === OFFLINE_EMBEDDINGS
   return {
     get: async () => (name === undefined ? undefined : opened.get()),
-    /** The same model is not loaded twice. */
+    /** Loads each model once. */
     named: (one: string) =>
       one === name || (isOffline(one) && isOffline(name)) ? opened.get() : namedEmbeddings(one, { env }),
     close: async () => (await opened.forget())?.close?.(),
@@ -124,7 +123,7 @@ function graphOf(settings: GraphSettings, root: string) {
   return { ...graphRetriever(graph), describe: () => describeGraph(graph), close: () => graph.close() }
 }
 
-/** The nodes of each label. A label that cannot be counted in time is named without. */
+/** Counts the nodes of each label. A label that cannot be counted in time is listed without a count. */
 async function describeGraph(graph: GraphDatabase): Promise<string> {
   const { labels, relationships } = await graph.schema()
   const counts = labels.slice(0, MAX_LABELS).map(async ({ name }) => {
@@ -140,7 +139,7 @@ async function describeGraph(graph: GraphDatabase): Promise<string> {
 
 const MAX_LABELS = 20
 
-/** With the embeddings that it was made with. */
+/** Opens an index with the embeddings that it was created with. */
 async function indexAt(path: string, root: string, embeddingsNamed: (name: string) => Promise<Embeddings>) {
   if (!existsSync(path)) {
     throw fatal(

@@ -1,4 +1,4 @@
-/** What patterns look things up in: SQL databases and files of tables, documents, graphs. */
+/** Search back ends for patterns: SQL databases, files of tables, documents, graphs. */
 export { type GoalBackendsOptions, goalBackends, type SourceProgress } from "./goal-backends.ts"
 export type {
   GraphDatabase,
@@ -40,8 +40,7 @@ export { offlineEmbeddings } from "./index/embeddings/offline-embeddings.ts"
 export type { DocumentType } from "./index/readers/read-document.ts"
 export type { EmbeddedWith } from "./index/vectors.ts"
 export { type MemoryIndexOptions, memoryIndex, type OwnerMemoryIndex } from "./memory/memory-index.ts"
-export { schemaRetriever } from "./schema/schema-retriever.ts"
-export { type SourceRankerOptions, sourceRanker } from "./schema/source-ranker.ts"
+export { type SourceRankerOptions, schemaRetriever, sourceRanker } from "./schema/source-ranker.ts"
 export type { ProfileOptions } from "./sql/cached-profile.ts"
 export type { FileReport } from "./sql/file-sources.ts"
 export { type FileDatabase, type FilesOptions, fileDatabase } from "./sql/files.ts"

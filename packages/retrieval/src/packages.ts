@@ -1,10 +1,10 @@
-/** Packages that users install if they need them, and the programs of this package that run in separate processes. */
+/** Loads optional packages, and finds the programs of this package that run in separate processes. */
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { importOptional, requireFrom, resolveOptional } from "@superstep/engine/packages"
 
-/** `neededBy` is the subject of the error message's sentence. */
+/** `neededBy` is the subject of the error message. */
 export function optionalPackage<Module>(name: string, neededBy: string): Promise<Module> {
   return importOptional<Module>(
     { name, neededBy },
@@ -12,7 +12,7 @@ export function optionalPackage<Module>(name: string, neededBy: string): Promise
   )
 }
 
-/** The program beside a module, in source or built. A user's bundle has none beside it: there the installed package has. */
+/** The program beside a module, as source or built. For a user's bundle, it is in the installed package. */
 export function programBeside(module: string | undefined, name: string): URL {
   const beside = module && new URL(`./${name}.${module.endsWith(".ts") ? "ts" : "js"}`, module)
   if (beside && existsSync(beside)) return beside

@@ -1,13 +1,13 @@
-/** Words of questions, names and documents: which say something, and in which form they are compared. */
+/** Words of questions, names and documents: which ones are significant, and the forms in which they are compared. */
 
-/** English, as SQLite's stemmer is. They are in nearly every chunk: looking them up takes long and finds nothing. */
+/** English, like SQLite's stemmer. They are in nearly every chunk: searching for them is slow and finds nothing. */
 const COMMON = new Set(
   `a about after all also an and any are as at be because been before but by can could did do does for from had has have
   he her him his how i if in into is it its just me more most my no not of on or our out over she should so some such than
   that the their them then there these they this those to under up us was we were what when where which while who whom why
   will with would you your`.split(/\s+/),
 )
-/** Rarer ones, and those of requests. They are in no name of a table or a node. */
+/** Less frequent ones, and words of requests. They do not appear in names of tables or nodes. */
 const STOP_WORDS = new Set([
   ...COMMON,
   ...`above again am being below between both doing down during each few find further get give having here hers let list
@@ -35,12 +35,12 @@ const IRREGULAR: Readonly<Record<string, string>> = {
 
 const WITH_IE = /^(?:[a-z]ies|movies|cookies|calories|rookies|selfies|hoodies|zombies|smoothies)$/
 
-/** A question's words in order, without stop words. */
+/** The significant words of a question, in order. */
 export function wordsOfGoal(goal: string): string[] {
-  return splitWords(goal).filter(isTelling).map(singular)
+  return splitWords(goal).filter(isSignificant).map(singular)
 }
 
-export function isTelling(word: string): boolean {
+export function isSignificant(word: string): boolean {
   return !STOP_WORDS.has(word)
 }
 
@@ -51,9 +51,9 @@ export function wordsOfName(name: string): string[] {
   ).map(singular)
 }
 
-/** In lower case and without marks. */
+/** Words in lower case, without diacritics. */
 export function splitWords(text: string): string[] {
-  // Letters without their marks: "café" is found by "cafe". And an owner is the word itself: "customer's".
+  // Removes diacritics, so that "cafe" finds "café", and the possessive: "customer's" becomes "customer".
   const plain = text
     .normalize("NFKD")
     .replace(/\p{M}+/gu, "")
@@ -72,14 +72,14 @@ export function singular(word: string): string {
 }
 
 const ENDINGS = /(?:ations?|ments?|ings?|ions?|ers?|ors?|ed|al|ly|es|s|e|y)$/
-const SHORTEST_STEM = 4
+const MIN_STEM = 4
 
-/** What forms of a word have in common: `shipped`, `shipping` and `shipment` are one. Short words are left as they are. */
+/** The common stem of a word's forms: `shipped`, `shipping` and `shipment`. Short words are unchanged. */
 export function stemOf(word: string): string {
   const plain = singular(word)
   const cut = plain.replace(ENDINGS, "")
-  if (cut.length < SHORTEST_STEM)
-    return plain.length > SHORTEST_STEM && /[ey]$/.test(plain) ? plain.slice(0, -1) : plain
+  if (cut.length < MIN_STEM)
+    return plain.length > MIN_STEM && /[ey]$/.test(plain) ? plain.slice(0, -1) : plain
   return /([bdgmnprt])\1$/.test(cut) ? cut.slice(0, -1) : cut
 }
 
@@ -88,7 +88,7 @@ const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 const EVERY_UNSPACED = new RegExp(UNSPACED, "gu")
 
-/** The words to look for in FTS5; each is quoted, so that none is taken for an operator. */
+/** The words to search for in FTS5. Each is quoted, so that none is parsed as an operator. */
 export function queryWords(query: string): string[] {
   const all = [
     ...new Set(
@@ -98,12 +98,12 @@ export function queryWords(query: string): string[] {
         .match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu) ?? [],
     ),
   ]
-  const telling = all.filter((word) => !COMMON.has(word))
-  const words = (telling.length > 0 ? telling : all).slice(0, MAX_WORDS)
+  const significant = all.filter((word) => !COMMON.has(word))
+  const words = (significant.length > 0 ? significant : all).slice(0, MAX_WORDS)
   return words.map((word) => `"${spaced(word).trim()}"`)
 }
 
-/** Scripts without spaces get one around each character: a word in them is then a phrase of words. */
+/** Adds spaces around each character of scripts without spaces, so that a word in them is a phrase. */
 export function spaced(text: string): string {
   return text.replace(EVERY_UNSPACED, " $& ")
 }

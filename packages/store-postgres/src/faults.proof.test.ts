@@ -2,7 +2,7 @@
 import { isSuperstepError } from "@superstep/engine"
 import * as fc from "fast-check"
 import { expect, inject, onTestFinished, test } from "vitest"
-import { startPostgres } from "../../../examples/goal-over-data/start-postgres.ts"
+import { startPostgres } from "../../../tests/postgres/start-postgres.ts"
 import { type PostgresNotice, postgresStore } from "./open-store.ts"
 import { type Break, breakingProxy } from "./proxy.test-support.ts"
 import { leaseOf, record, start } from "./records.test-support.ts"

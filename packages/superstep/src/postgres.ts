@@ -1,4 +1,4 @@
-/** Runs in PostgreSQL. */
+/** Stores runs in PostgreSQL. */
 export {
   type PostgresClient,
   type PostgresNotice,

@@ -1,4 +1,4 @@
-/** Runs in a SQLite file. */
+/** Stores runs in a SQLite file. */
 export {
   type SqliteStore,
   type SqliteStoreOptions,

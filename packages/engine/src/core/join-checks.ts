@@ -1,6 +1,6 @@
 /**
  * Whether joins can complete, for all joins of a graph at once: paths and dominators are shared, and for each join only the
- * decisions between its sources and the last node that all of them pass are looked at.
+ * decisions between its sources and the last node that all of them pass are examined.
  *
  * 1. A gate is a vertex on a hop that may not be taken; a switch has one gate for all its cases.
  * 2. A gate that dominates no source stops none. A gate above the last vertex that all sources pass stops all or none.

@@ -1,12 +1,14 @@
-/** Reports everything that an untrusted file may not use. */
+/** Reports everything that an untrusted file must not use. */
+
+import { isIP } from "node:net"
 import { resolve } from "node:path"
 import type { Json } from "../core/index.ts"
 import { isRecord } from "../core/internal.ts"
 import { type Document, type Path, type Report, textsIn } from "../document/index.ts"
 import { api, openapi } from "../tools/index.ts"
-import type { DefinitionPaths } from "./definition-paths.ts"
+import { addressKind, hostOf } from "../tools/internal.ts"
+import type { DefinitionPaths } from "./definition.ts"
 import type { PlanFunction, PlanFunctions } from "./plan/index.ts"
-import { CAPABILITIES, type Site, type SiteKind, type TrustContext } from "./trust-capabilities.ts"
 
 export function checkTrust(document: Document, paths: DefinitionPaths, report: Report, cwd = ""): void {
   const { data, file } = document
@@ -30,7 +32,7 @@ function providerOf(data: Json, name: Json | undefined): string {
   return isRecord(own) ? String(own.provider ?? "openai-compatible") : String(name)
 }
 
-/** Functions that reach outside and are safe once the table of capabilities has passed their arguments. */
+/** Functions that access external resources, and are safe once their arguments have passed the table of capabilities. */
 const SAFE_TOOLS: ReadonlySet<string> = new Set([
   "agent",
   "agentText",
@@ -121,4 +123,218 @@ function* entries(kind: SiteKind, list: Json | undefined, path: Path): Generator
     for (const [name, value] of Object.entries(list))
       if (isRecord(value)) yield { kind, value, path: [...path, name] }
   }
+}
+
+/**
+ * A table of everything in a definition that accesses external resources, and the parts that an untrusted file must not
+ * use. Toolset types that the table does not list are refused. `docs/security.md` has the same list.
+ */
+
+type JsonObject = { readonly [name: string]: Json | undefined }
+
+type SiteKind =
+  | "agent"
+  | "toolset"
+  | "model"
+  | "provider"
+  | "permissions"
+  | "research tool"
+  | "search backend"
+  | "text"
+
+interface Site {
+  readonly kind: SiteKind
+  /** A string is `{ text }`. */
+  readonly value: JsonObject
+  readonly path: Path
+}
+
+interface TrustContext {
+  /** The provider of a name, after looking it up in the file's `providers`. */
+  providerOf(name: Json | undefined): string
+  isInside(path: string): boolean
+  /** Relative to the working directory. */
+  isInsideFromHere(path: string): boolean
+}
+
+interface Capability {
+  readonly name: string
+  readonly at: SiteKind
+  /** The beginning of the message. */
+  readonly does: string
+  /** The path within the site. Undefined if the site does not use the capability. */
+  find(value: Site["value"], context: TrustContext): Path | undefined
+}
+
+/** Toolsets that an untrusted file may use, within the rules below. */
+const KNOWN_TOOLSETS = ["think", "todo", "memory", "filesystem", "fetch", "api", "openapi", "mcp"]
+const PROGRAM_TOOLSETS = ["shell", "script"]
+const KNOWN_RESEARCH_TOOLS = ["web_search", "page"]
+
+/**
+ * The host that may receive a provider's key, and the key's variable. Azure has no entry, because anybody can own an
+ * Azure resource.
+ */
+const OWN_ADDRESS: Readonly<Record<string, string>> = {
+  openai: "api.openai.com",
+  anthropic: "api.anthropic.com",
+}
+const OWN_VARIABLE: Readonly<Record<string, string>> = {
+  openai: "OPENAI_API_KEY",
+  anthropic: "ANTHROPIC_API_KEY",
+  azure: "AZURE_API_KEY",
+}
+
+const CAPABILITIES: readonly Capability[] = [
+  {
+    name: "program",
+    at: "toolset",
+    does: "Runs programs on this machine",
+    find: ({ type }) => (PROGRAM_TOOLSETS.includes(String(type)) ? ["type"] : undefined),
+  },
+  {
+    name: "mcp program",
+    at: "toolset",
+    does: "Starts a program as an MCP server",
+    find: ({ type, command, ref }) => {
+      if (type !== "mcp") return undefined
+      return command !== undefined ? ["command"] : ref !== undefined ? ["ref"] : undefined
+    },
+  },
+  {
+    name: "unknown toolset",
+    at: "toolset",
+    does: "Uses a toolset that is not known to be safe",
+    find: ({ type }) =>
+      [...KNOWN_TOOLSETS, ...PROGRAM_TOOLSETS].includes(String(type)) ? undefined : ["type"],
+  },
+  {
+    name: "memories",
+    at: "toolset",
+    does: "Reads and writes what is remembered about people",
+    find: ({ type, scope }) => (type === "memory" && scope !== undefined ? ["scope"] : undefined),
+  },
+  {
+    name: "filesystem",
+    at: "toolset",
+    does: "Reads and writes files outside the definition's folder",
+    find: ({ type, root = "." }, { isInsideFromHere }) =>
+      type === "filesystem" && !isInsideFromHere(String(root)) ? ["root"] : undefined,
+  },
+  {
+    name: "private address",
+    at: "toolset",
+    does: "Connects to an address that is not public",
+    find: (toolset, { isInside }) => addressOf(toolset, isInside),
+  },
+  {
+    name: "private addresses",
+    at: "toolset",
+    does: "Lets tools connect to private addresses",
+    find: ({ allow_private_ips, remote }) => {
+      if (isGranted(allow_private_ips)) return ["allow_private_ips"]
+      return isRecord(remote) && isGranted(remote.allow_private) ? ["remote", "allow_private"] : undefined
+    },
+  },
+  {
+    name: "consent",
+    at: "permissions",
+    does: "Lets tools run without approval",
+    find: ({ allow }) => {
+      const isNone = !isGranted(allow) || (Array.isArray(allow) && allow.length === 0)
+      return isNone ? undefined : ["allow"]
+    },
+  },
+  {
+    name: "model address",
+    at: "model",
+    does: "Sends prompts, and possibly a key, to a server other than the provider's own",
+    find: ({ provider, base_url }, context) => foreignAddress(context.providerOf(provider), base_url),
+  },
+  {
+    name: "model key",
+    at: "model",
+    does: "Reads a key from the environment that is not the provider's own",
+    find: ({ provider, token_key }, context) => foreignKey(context.providerOf(provider), token_key),
+  },
+  {
+    name: "provider address",
+    at: "provider",
+    does: "Sends prompts, and possibly a key, to a server other than the provider's own",
+    find: ({ provider, base_url }) => foreignAddress(String(provider ?? ""), base_url),
+  },
+  {
+    name: "provider key",
+    at: "provider",
+    does: "Reads a key from the environment that is not the provider's own",
+    find: ({ provider, token_key }) => foreignKey(String(provider ?? ""), token_key),
+  },
+  {
+    name: "environment",
+    at: "text",
+    does: "Reads the environment",
+    // Templates may contain spaces; prose about `$env` is refused too.
+    find: ({ text }) => (/\$\{\s*env\b|\$\s*env\b/.test(String(text)) ? [] : undefined),
+  },
+  {
+    name: "environment info",
+    at: "agent",
+    does: "Gives the model information about this machine",
+    find: ({ add_environment_info: is }) => (isGranted(is) ? ["add_environment_info"] : undefined),
+  },
+  {
+    name: "documents",
+    at: "research tool",
+    does: "Indexes documents with code from another package",
+    find: ({ type }) => (KNOWN_RESEARCH_TOOLS.includes(String(type)) ? undefined : ["type"]),
+  },
+  {
+    name: "search backend",
+    at: "search backend",
+    does: "Opens a database, an index or a graph",
+    find: () => [],
+  },
+]
+
+function isGranted(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== false
+}
+
+/** The path of an address that is refused: private, with a variable host, or a file outside of the folder. */
+function addressOf(toolset: Site["value"], isInside: TrustContext["isInside"]): Path | undefined {
+  const { type, api_config, remote, url, server } = toolset
+  if (type === "api" && isRecord(api_config))
+    return isPublicAddress(api_config.endpoint) ? undefined : ["api_config", "endpoint"]
+  if (type === "mcp" && isRecord(remote)) return isPublicAddress(remote.url) ? undefined : ["remote", "url"]
+  if (type !== "openapi") return undefined
+  const isFile = typeof url === "string" && !/^[a-z][a-z0-9+.-]*:/i.test(url)
+  if (isFile ? !isInside(url) : !isPublicAddress(url)) return ["url"]
+  return server === undefined || isPublicAddress(server) ? undefined : ["server"]
+}
+
+function foreignAddress(provider: string, url: Json | undefined): Path | undefined {
+  if (url === undefined || url === null) return undefined
+  const own = Object.hasOwn(OWN_ADDRESS, provider) ? OWN_ADDRESS[provider] : undefined
+  const isOwn = typeof url === "string" && URL.canParse(url) && new URL(url).origin === `https://${own ?? ""}`
+  return isOwn ? undefined : ["base_url"]
+}
+
+function foreignKey(provider: string, variable: Json | undefined): Path | undefined {
+  if (variable === undefined || variable === null) return undefined
+  const own = Object.hasOwn(OWN_VARIABLE, provider) ? OWN_VARIABLE[provider] : undefined
+  return variable === own ? undefined : ["token_key"]
+}
+
+/** Names that resolve only inside of a network. */
+const PRIVATE_NAME = /(?:^|\.)(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa)$/
+
+/** Checks the address as written. Each request also checks the address that its name resolves to. */
+export function isPublicAddress(address: Json | undefined): boolean {
+  if (typeof address !== "string" || !/^https?:\/\//i.test(address)) return false
+  // A host with a placeholder could be any host.
+  const [, authority = ""] = /^https?:\/\/([^/?#]*)/i.exec(address) ?? []
+  if (/[{}$\\]/.test(authority) || !URL.canParse(address)) return false
+  const host = hostOf(new URL(address))
+  if (isIP(host) !== 0) return addressKind(host) === "public"
+  return host.includes(".") && !PRIVATE_NAME.test(host)
 }

@@ -1,11 +1,10 @@
-/** What a dialect compiles a document with: a report by path, the plan to write, and access to other files. */
+/** The input of a dialect's compiler: a report by path, the plan to write, and access to other files. */
 import type { z } from "zod"
 import type { Json } from "../core/index.ts"
 import { type Document, type Path, type Report, readShape, type SourceRange } from "../document/index.ts"
 import { ExpressionError, type Reference } from "../expressions/index.ts"
 import { schemaProblems } from "../tools/internal.ts"
-import type { LoadOptions } from "./definition.ts"
-import type { DefinitionPaths } from "./definition-paths.ts"
+import type { DefinitionPaths, LoadOptions } from "./definition.ts"
 import type { PlanWriter, Ref } from "./plan/index.ts"
 import { secretNotShown } from "./variables.ts"
 
@@ -14,7 +13,7 @@ export interface DialectInput {
   readonly writer: PlanWriter
   readonly options: LoadOptions
   readonly paths: DefinitionPaths
-  /** Another file as data. Its problems are reported. */
+  /** Parses another file. Its problems are reported. */
   read(file: string, named?: SourceRange): Document | undefined
   /** The workflow of another file. Its problems are reported where this document names the file. */
   include(file: string, named: SourceRange): Ref | undefined
@@ -22,7 +21,7 @@ export interface DialectInput {
 
 type Part = Parameters<Document["place"]>[1]
 
-/** Reports problems of one document, each at a path of its data. */
+/** Reports the problems of one document, each at a path of its data. */
 export class DocumentReport {
   readonly document: Document
   readonly all: Report
@@ -76,7 +75,7 @@ export class DocumentReport {
   }
 }
 
-/** What the reader makes of an expression or a template, or the error in it. */
+/** Returns the parsed expression or template, or the error in it. */
 export function tryRead<T>(text: string, reader: (text: string) => T): T | ExpressionError {
   try {
     return reader(text)

@@ -1,4 +1,4 @@
-/** Both dialects together: the functions that their plans call, and their JSON Schemas. */
+/** Combines both dialects: the functions that their plans call, and their JSON Schemas. */
 import { agent } from "../agents/index.ts"
 import { jsonSchemaFor } from "../document/index.ts"
 import type { ModelRef } from "../models/index.ts"
@@ -46,7 +46,7 @@ export function withOverrides(functions: PlanFunctions, options: LoadOptions): P
       stepList(entries, { ...more, ...values }),
   }
   changed.graphInfo = { from, make: (more: GraphOptions) => graphInfo({ ...more, secretValues }) }
-  // The keys go only to the search engines, so any definition may use them.
+  // Only the search engines receive the keys, so any definition may use them.
   if (env !== undefined) {
     changed.webSearch = {
       from: "superstep/tools",

@@ -62,7 +62,7 @@ describe.each([
     ["max: 5", "max: 0", "OUT_OF_RANGE", 3],
     ["concurrency", "concurency", "UNKNOWN_FIELD", 3],
     ["priority:", "throttle: { period: 1s }\n  priority:", "FLOW_INVALID", 5],
-  ])("has its problems reported where they are: %s → %s", (from, to, code, line) => {
+  ])("reports its problems at their positions: %s → %s", (from, to, code, line) => {
     const { diagnostics } = load(text.replace(from, to))
     expect(diagnostics.map((one) => [one.code, one.place?.line])).toEqual([[code, line]])
   })

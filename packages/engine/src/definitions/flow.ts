@@ -5,8 +5,24 @@ import type { Json } from "../core/index.ts"
 import { nearest, type Path } from "../document/index.ts"
 import { ExpressionError, expression } from "../expressions/index.ts"
 import { type DocumentReport, tryRead } from "./dialect-input.ts"
-import { durationShape, milliseconds } from "./duration.ts"
 import { type Arg, type ArgObject, call, definedArgs, functionsFrom } from "./plan/index.ts"
+
+/** Durations in definitions: seconds, or a string with a unit. */
+
+export const durationShape = z
+  .union([
+    z.number().min(0),
+    z.string().regex(/^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$/, "a duration, such as 90s or 5m"),
+  ])
+  .describe('Seconds, or a string such as "90s" or "5m".')
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+export function milliseconds(duration: number | string): number {
+  if (typeof duration === "number") return Math.round(duration * 1_000)
+  const [, amount = "0", unit = "s"] = /([\d.]+)\s*(ms|s|m|h)?/.exec(duration) ?? []
+  return Math.round(Number(amount) * (UNITS[unit] ?? 1_000))
+}
 
 const count = z.int().min(1)
 const key = z
@@ -129,7 +145,7 @@ function checkKey(text: string, at: Path, report: DocumentReport): void {
   }
 }
 
-/** What an expression over `$input` makes of the input of a run. */
+/** Evaluates an expression over `$input`, the input of a run. */
 export function flowKey(text: string): KeyOf {
   const read = expression(text, "steps")
   return (input: Json) => read.evaluate((root) => (root === ROOT ? input : undefined)) as string

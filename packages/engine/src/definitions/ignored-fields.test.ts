@@ -1,4 +1,4 @@
-/** What a definition says and nothing looks at, or what names nothing: a warning with its place. */
+/** Fields without effect, and names that match nothing, are warnings with their position. */
 import { describe, expect, test } from "vitest"
 import { loadDefinition } from "./load.ts"
 
@@ -12,7 +12,7 @@ function problemsOf(text: string, options: Parameters<typeof loadDefinition>[1] 
 
 const WORKFLOW = "workflow:\n  - { type: agent, name: a }\n"
 
-describe("fields that do nothing", () => {
+describe("fields without effect", () => {
   test("provider_opts in snake case", () => {
     const text = `models:
   m: { provider: anthropic, model: x, provider_opts: { thinking_budget: 5, effort: low } }
@@ -34,8 +34,8 @@ ${WORKFLOW}`
   })
 })
 
-describe("names that fit nothing", () => {
-  test("providers, where models are named and where they are described", () => {
+describe("names that match nothing", () => {
+  test("providers, in names of models and in their definitions", () => {
     const text = `models:
   m: { provider: antropic, model: x }
 agents:
@@ -49,7 +49,7 @@ ${WORKFLOW}`
     ])
   })
 
-  test("tools that are kept, allowed or denied", () => {
+  test("tools that are filtered, allowed or denied", () => {
     const text = `permissions: { deny: [writ_file, "read_*"] }
 agents:
   a:
@@ -67,7 +67,7 @@ ${WORKFLOW}`
     ])
   })
 
-  test("not where the tools are a server's, which nobody has asked yet", () => {
+  test("does not warn if only the server knows its tools", () => {
     const text = `agents:
   a:
     model: offline
@@ -78,9 +78,9 @@ ${WORKFLOW}`
   })
 })
 
-describe("outputs that are not there yet", () => {
+describe("outputs that do not exist yet", () => {
   const agents = "agents:\n  a: { model: offline }\n"
-  test("of later steps, of steps in other branches, of the block around", () => {
+  test("of later steps, of steps in other branches, of the enclosing block", () => {
     const text = `${agents}workflow:
   - { id: one, type: agent, name: a, prompt: "{{ $steps.two.output }}" }
   - { id: two, type: agent, name: a, prompt: "{{ $steps.one.output }}" }
@@ -97,7 +97,7 @@ describe("outputs that are not there yet", () => {
     ])
   })
 
-  test("but not in a loop, where a later step has run before", () => {
+  test("does not warn in a loop, where a later step has already run", () => {
     const text = `${agents}workflow:
   - { id: one, type: agent, name: a, prompt: "{{ $steps.two.output }}" }
   - { id: two, type: agent, name: a }
@@ -116,7 +116,7 @@ agents:
   test.each([
     ["steps", `${text}${WORKFLOW}`],
     ["agents", text],
-  ])("are what a toolset's ref names, in a file with %s", (_, source) => {
+  ])("are resolved by a toolset's ref, in a file with %s", (_, source) => {
     const made: unknown[] = []
     const functions = {
       mcpToolset: {
@@ -135,13 +135,13 @@ agents:
     expect(made).toEqual([{ name: "search", command: "my-search", args: ["--stdio"] }])
   })
 
-  test("that cannot be used are reported at their place", () => {
+  test("that are invalid are reported at their position", () => {
     expect(problemsOf(`${text.replace("command:", "comand:")}${WORKFLOW}`)).toEqual([
       "error TOOLSET_INVALID 2:11",
     ])
   })
 
-  test("are refused in a file that is not trusted", () => {
+  test("are refused in an untrusted file", () => {
     expect(problemsOf(`${text}${WORKFLOW}`, { trust: "none" })).toContainEqual(
       expect.stringMatching(/^error UNTRUSTED 4:/),
     )
@@ -157,7 +157,7 @@ nodes:
 edges:
   - { id: e, workflowId: g, sourceNodeId: n, targetNodeId: null, conditionType: ALWAYS, conditionValue: null }
 `
-  test("are checked as in any other file", () => {
+  test("are checked like in any other file", () => {
     const text = `${graph}models:
   m: { provider: antropic, model: x, provider_opts: { thinking_budget: 5 } }
 agents:
@@ -170,14 +170,14 @@ agents:
     ])
   })
 
-  test("do not get the offline model where theirs is misspelled", () => {
+  test("do not get the offline model if theirs is misspelled", () => {
     const text = `${graph}models: { fast: { provider: openai, model: gpt-5 } }\nagents:\n  a: { model: fats }\n`
     expect(problemsOf(text)).toEqual(["error UNKNOWN_MODEL 10:15 (fast?)"])
     const { definition } = loadDefinition({ file: "test.yaml", text }, { env: {} })
     expect(definition).toBeUndefined()
   })
 
-  test("that another file has are checked there", () => {
+  test("in another file are checked there", () => {
     const read = (file: string) => (file.endsWith("agents.yaml") ? "agents:\n  a: { model: gpt5 }\n" : graph)
     expect(problemsOf(graph, { agents: "agents.yaml", read } as never)).toEqual(["error UNKNOWN_MODEL 2:15"])
   })

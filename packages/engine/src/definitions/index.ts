@@ -36,9 +36,9 @@ export {
   agentRows,
   type DefinitionRows,
   documentOf,
+  type JsonRecord,
   rowsOf,
 } from "./registry/document-rows.ts"
-export type { JsonRecord } from "./registry/record-parts.ts"
 export {
   type Applied,
   type AppliedAgent,

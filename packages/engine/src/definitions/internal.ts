@@ -1,4 +1,4 @@
-/** What other layers of the engine use besides the public entry. */
+/** Exports for other layers of the engine, in addition to the public entry. */
 export {
   type AgentData,
   agentFunctions,
@@ -9,8 +9,7 @@ export {
   providerShape,
 } from "./agents/index.ts"
 export { checkTrust, trustedFunctions } from "./check-trust.ts"
-export { environmentOf } from "./definition.ts"
-export { DefinitionPaths } from "./definition-paths.ts"
+export { DefinitionPaths, environmentOf } from "./definition.ts"
 export { DocumentReport } from "./dialect-input.ts"
 export { withModel } from "./dialects.ts"
 export { link, PlanWriter } from "./plan/index.ts"

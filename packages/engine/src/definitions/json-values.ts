@@ -1,4 +1,4 @@
-/** JSON values, also where a model or a tool wrote them as text. */
+/** JSON values, including those that a model or a tool wrote as text. */
 import { jsonAnswer } from "../agents/internal.ts"
 import type { Json } from "../core/index.ts"
 

@@ -23,7 +23,7 @@ test("a definition is recognised by its shape", () => {
   expect(problemsOf("just: text")).toEqual(["DIALECT_UNKNOWN 1:1"])
 })
 
-test("of a file with agents alone, root or else the first is talked to, and its conversation continues", () => {
+test("in a file with only agents, root or else the first is the workflow, and its conversation continues", () => {
   const { definition } = load("agents: { a: {}, root: {} }")
   expect(definition?.workflow.name).toBe("root")
   expect(definition?.workflow.program.graph.channels.get("messages")?.lasting).toBe(true)
@@ -31,14 +31,14 @@ test("of a file with agents alone, root or else the first is talked to, and its 
   expect(load(AGENT).definition?.workflow.name).toBe("a")
 })
 
-test("an agent without a model fails when it is asked: no other model answers for it", async () => {
+test("an agent without a model fails when it is called: no other model replaces it", async () => {
   const text = "agents: { a: {} }\nworkflow: [{ type: agent, name: a }]"
   const { definition } = loadDefinition({ file: "main.yaml", text })
   const result = await definition?.workflow.stream("x").result
   expect(result).toMatchObject({ status: "failed", error: { code: "MODEL_MISSING" } })
 })
 
-test("a file that is not there, and one that includes itself, are reported where they are named", () => {
+test("a missing file and a file that includes itself are reported where they are named", () => {
   const including = (file: string) => `${AGENT}workflow:\n  - { type: workflow, id: w, file: ${file} }`
   expect(problemsOf(including("none.yaml"))).toEqual(["FILE_UNREADABLE 3:36"])
   expect(problemsOf(including("main.yaml"))).toEqual(["INCLUDE_CYCLE 3:36"])
@@ -55,7 +55,7 @@ test("a file that is included twice is compiled once", () => {
   expect(definition?.eject().match(/= workflow\(/g)).toHaveLength(2)
 })
 
-test("the caller's models and environment come before the file's", async () => {
+test("the caller's models and environment take precedence over the file's", async () => {
   const text = `agents: { a: { model: openai/gpt-x, instruction: "Say {{ $env.WORD }}" } }
 workflow: [{ type: agent, name: a }]`
   const asked: string[] = []

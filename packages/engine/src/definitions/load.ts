@@ -1,4 +1,4 @@
-/** From a file to a workflow: read, checked, compiled to a plan, linked. */
+/** Loads a workflow from a file: reads it, checks it, compiles it to a plan, and links the plan. */
 import { basename, dirname, extname, isAbsolute, join, normalize, resolve } from "node:path"
 import { type Agent, isAgent } from "../agents/index.ts"
 import type { Workflow } from "../builder/index.ts"
@@ -7,8 +7,13 @@ import { isRecord } from "../core/internal.ts"
 import { type Document, parseDocument, Report, type SourceRange } from "../document/index.ts"
 import { fileError, insideFolder, outsideFolder, readTextFile } from "../files/index.ts"
 import { checkTrust } from "./check-trust.ts"
-import type { Definition, Dialect, Loaded, LoadOptions } from "./definition.ts"
-import { DefinitionPaths } from "./definition-paths.ts"
+import {
+  type Definition,
+  DefinitionPaths,
+  type Dialect,
+  type Loaded,
+  type LoadOptions,
+} from "./definition.ts"
 import { DocumentReport } from "./dialect-input.ts"
 import { functionsFor, withOverrides } from "./dialects.ts"
 import { planGraph } from "./graph/index.ts"
@@ -61,7 +66,7 @@ export function loadDefinition(source: string | DefinitionText, loadOptions: Loa
   return { definition, dialect, diagnostics: report.diagnostics, sources }
 }
 
-/** Reports what only shows when the workflow is built, such as an invalid graph or option. */
+/** Reports problems that appear only when the workflow is built, such as an invalid graph or option. */
 function linkedOrReported(
   plan: Plan,
   functions: PlanFunctions,
@@ -77,7 +82,7 @@ function linkedOrReported(
   }
 }
 
-/** Agents, with their toolsets, and opened documents. */
+/** Agents with their toolsets, and opened documents. */
 function closableIn({ values }: Linked): readonly { close(): Promise<void> }[] {
   type Value = { readonly close?: unknown } | null | undefined
   const isClosable = (one: unknown): one is { close(): Promise<void> } =>
@@ -95,9 +100,9 @@ function unusedIn(plan: Plan, linked: Linked): ReadonlySet<string> {
   return new Set(unused.map(([, agent]) => agent.name))
 }
 
-/** Bytes of the file that the user names. */
+/** Maximum bytes of the file that the user names. */
 const MAX_DEFINITION = 10_000_000
-/** Bytes of a file that a definition names. */
+/** Maximum bytes of a file that a definition names. */
 const MAX_INCLUDED = 1_000_000
 
 interface LoadedFile {
@@ -108,8 +113,8 @@ interface LoadedFile {
 }
 
 /**
- * One definition and the files it includes: all go into one plan, and all problems into one report. A file is compiled
- * once, even if it is included several times; a file that includes itself is refused.
+ * One definition and the files that it includes. They share one plan and one report. A file is compiled once, even if it
+ * is included several times; a file that includes itself is refused.
  */
 class Loading {
   readonly report = new Report()
@@ -145,7 +150,7 @@ class Loading {
     return loaded
   }
 
-  /** `named` is where a definition names the file, which then has to be in the definition's folder. */
+  /** `named` is the place where a definition names the file. Such a file must be in the definition's folder. */
   #document(path: string, named?: SourceRange, source?: string): Document | undefined {
     const text = source ?? this.#read(path, named)
     if (text === undefined) return undefined

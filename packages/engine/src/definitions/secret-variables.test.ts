@@ -35,7 +35,7 @@ function load(model: Model, options: { secrets?: Record<string, string>; text?: 
   return { workflow: definition.workflow, diagnostics }
 }
 
-/** Runs it, allows the tool with the arguments that are given, and tells all that happened. */
+/** Runs it, approves the tool with these arguments, and returns everything that was recorded. */
 async function run(model: Model, answer: object = { approve: true }, options?: Parameters<typeof load>[1]) {
   const { workflow } = load(model, options)
   const shown: string[] = []
@@ -48,7 +48,7 @@ async function run(model: Model, answer: object = { approve: true }, options?: P
   return { result, shown: shown.join("\n") }
 }
 
-test("a tool gets the value; events, questions, results and cassettes have the reference", async () => {
+test("a tool receives the value; events, questions, results and cassettes contain the reference", async () => {
   const file = join(folder, "talk.jsonl")
   const model = cassette(file, scriptedModel({ a: ["understood"] }), { mode: "record" })
   const { result, shown } = await run(model)
@@ -65,7 +65,7 @@ test("a reference that a model writes stays text", async () => {
   expect(result.outputs).toEqual(["Bearer [secret]|[secret:api_key]"])
 })
 
-test("a person may change the other arguments, and what was left as shown keeps its value", async () => {
+test("a person may change the other arguments, and unchanged references keep their value", async () => {
   const args = { header: "Bearer [secret:api_key]", other: "changed" }
   const { result } = await run(scriptedModel({ a: ["x"] }), { approve: true, args })
   expect(result.outputs).toEqual(["Bearer [secret]|changed"])
@@ -76,7 +76,7 @@ test("a person may change the other arguments, and what was left as shown keeps 
   expect(plain.result.outputs).toEqual(["[secret:api_key]|changed"])
 })
 
-test("an error of the tool has no secrets in it", async () => {
+test("an error of the tool contains no secrets", async () => {
   const { result, shown } = await run(scriptedModel({ a: ["fail"] }))
   expect(result.status).toBe("failed")
   expect(result.error?.message).toContain("[secret]")
@@ -98,7 +98,7 @@ test("variables that are named like a secret are secrets, and others are shown",
   expect(code).not.toContain("hunter2")
 })
 
-test("a graph warns too where it shows a reference", () => {
+test("a graph also warns if it shows a reference", () => {
   const text = `nodes:
   - { id: n, type: agent, agent_id: a, prompt: "Use {{ token }}" }
   - { id: t, type: tool, tool: x, toolset: { type: think }, args: { v: "{{ token }}" } }

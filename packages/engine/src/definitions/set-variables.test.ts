@@ -16,7 +16,7 @@ function load(text: string, options: LoadOptions) {
 }
 
 describe("${key} in a steps file", () => {
-  test("is what --set gives, in instructions and prompts; other names stay", async () => {
+  test("is replaced by the value of --set, in instructions and prompts; other names stay", async () => {
     const model = scriptedModel({ writer: ["Done."] })
     const { definition, diagnostics } = load(TEXT, {
       variables: { tone: "kind", topic: "tea" },
@@ -29,7 +29,7 @@ describe("${key} in a steps file", () => {
     expect(asked).toContain("About tea, kind")
   })
 
-  test("is what it says in steps of other types and in settings of toolsets", () => {
+  test("is replaced in steps of other types and in settings of toolsets", () => {
     const text = `agents:
   a:
     model: offline
@@ -44,7 +44,7 @@ workflow:
     expect(plan).not.toContain("${")
   })
 
-  test("does not touch a file that is given no values, nor what a shell has", () => {
+  test("leaves a file without values, and shell syntax, unchanged", () => {
     const text = `agents:
   a:
     model: offline
@@ -64,7 +64,7 @@ workflow: [{ type: agent, name: a }]
     }
   })
 
-  test("shows a reference in the place of a secret, with a warning", () => {
+  test("shows a reference instead of a secret, with a warning", () => {
     const { definition, diagnostics } = load(TEXT, { secrets: { tone: "s3cret" } })
     expect(diagnostics[0]).toMatchObject({ code: "SECRET_NOT_SHOWN", severity: "warning" })
     const plan = JSON.stringify(definition?.plan)
@@ -73,7 +73,7 @@ workflow: [{ type: agent, name: a }]
   })
 })
 
-test("${env.X} in base_url and token_key of models and providers reaches the model as it is written", () => {
+test("${env.X} in base_url and token_key of models and providers reaches the model unchanged", () => {
   const text = `providers:
   mine: { base_url: "https://\${env.HOST}/v1", token_key: "\${env.MY_KEY}" }
 models:

@@ -5,10 +5,9 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { loadGoalConfig } from "../patterns/goal/load-goal-config.ts"
 import { agentFunctions } from "./agents/index.ts"
-import { trustedFunctions } from "./check-trust.ts"
+import { isPublicAddress, trustedFunctions } from "./check-trust.ts"
 import { loadDefinition } from "./load.ts"
 import { stepsFunctions } from "./steps/index.ts"
-import { isPublicAddress } from "./trust-capabilities.ts"
 
 let folder: string
 beforeEach(() => {
@@ -23,7 +22,7 @@ function load(text: string, trust: "none" | "full" = "none", file = "main.yaml")
   return loadDefinition({ file, text }, { trust, cwd: folder, functions, model: () => "offline" })
 }
 
-/** What was refused, as `capability line:column`. */
+/** The refusals, as `capability line:column`. */
 function refused(text: string): string[] {
   return load(text).diagnostics.flatMap(({ code, message, place }) => {
     const [, name] = /untrusted \(([^)]+)\)/.exec(message) ?? []
@@ -33,7 +32,7 @@ function refused(text: string): string[] {
 
 const agentWith = (toolset: string) => `agents:\n  a:\n    toolsets:\n      - ${toolset}`
 
-describe("toolsets of a file that is not trusted", () => {
+describe("toolsets of an untrusted file", () => {
   test.each([
     ["{ type: shell }", "program 4:17"],
     ["{ type: script, shell: { a: { cmd: date } } }", "program 4:17"],
@@ -56,7 +55,7 @@ describe("toolsets of a file that is not trusted", () => {
     ["{ type: openapi, url: 'http://192.168.1.1/api.json' }", "private address 4:31"],
     ["{ type: openapi, url: 'file:///etc/passwd' }", "private address 4:31"],
     ["{ type: openapi, url: 'https://x.example/api', server: 'http://intranet' }", "private address 4:64"],
-  ])("%s is refused where it is written", (toolset, expected) => {
+  ])("%s is refused at its position", (toolset, expected) => {
     expect(refused(agentWith(toolset))).toEqual([expected])
   })
 
@@ -70,19 +69,19 @@ describe("toolsets of a file that is not trusted", () => {
     "{ type: api, api_config: { name: a, endpoint: 'https://x.example/{id}', args: { id: {} } } }",
     "{ type: openapi, url: api.json }",
     "{ type: mcp, remote: { url: 'https://x.example/mcp' } }",
-  ])("%s stays usable", (toolset) => {
+  ])("%s is allowed", (toolset) => {
     mkdirSync(join(folder, "sub"))
     const { definition, diagnostics } = load(agentWith(toolset))
     expect(diagnostics).toEqual([])
     expect(definition).toBeDefined()
   })
 
-  test("a folder that is a link to elsewhere is elsewhere", () => {
+  test("a folder that is a link to elsewhere is outside", () => {
     symlinkSync(tmpdir(), join(folder, "sub"))
     expect(refused(agentWith("{ type: filesystem, root: sub }"))).toEqual(["filesystem 4:35"])
   })
 
-  test("are found at steps in blocks, at nodes, in lists of rows and by name alone", () => {
+  test("are found in steps of blocks, in nodes, in lists of rows and by name alone", () => {
     const steps = `agents: { a: {} }
 workflow:
   - type: parallel
@@ -100,7 +99,7 @@ agents:
   })
 })
 
-describe("what else a file that is not trusted may not", () => {
+describe("other capabilities of an untrusted file", () => {
   test.each([
     ["models: { m: { provider: openai, model: x, base_url: 'https://evil.example' } }", "model address 2:54"],
     [
@@ -126,11 +125,11 @@ describe("what else a file that is not trusted may not", () => {
   test.each([
     "models: { m: { provider: openai, model: x, base_url: 'https://api.openai.com/v1', token_key: OPENAI_API_KEY } }",
     "permissions: { deny: ['*'], ask: [x], allow: [] }",
-  ])("may: %s", (line) => {
+  ])("are allowed: %s", (line) => {
     expect(refused(`agents: { a: {} }\n${line}`)).toEqual([])
   })
 
-  test("agents that allow themselves tools, or tell about the machine; documents of a research", () => {
+  test("include agents that allow their own tools or reveal the machine, and documents of a research", () => {
     const text = `agents:
   a: { add_environment_info: true, permissions: { allow: [x] } }
 workflow:
@@ -138,7 +137,7 @@ workflow:
     expect(refused(text)).toEqual(["environment info 2:30", "consent 2:58", "documents 4:55"])
   })
 
-  test("all of it is reported at once, with the other problems", () => {
+  test("are all reported together, with the other problems", () => {
     const text = `agents:
   a: { toolsets: [{ type: shell }, { type: mcp, command: x }] }
 models: { m: { provider: openai, model: x, base_url: 'http://10.0.0.1' } }
@@ -149,7 +148,7 @@ workflow: [{ type: agent, name: b, prompt: "{{ $env.HOME }}" }]`
     expect(load(text).definition).toBeUndefined()
   })
 
-  test("holds for files that it includes, and for agents from another file", () => {
+  test("are restricted in included files, and in agents from another file", () => {
     writeFileSync(join(folder, "b.yaml"), "agents: { b: { toolsets: [{ type: shell }] } }\nworkflow: []")
     const including = "agents: { a: {} }\nworkflow: [{ type: workflow, id: w, file: b.yaml }]"
     expect(load(including).diagnostics).toContainEqual(
@@ -164,7 +163,7 @@ workflow: [{ type: agent, name: b, prompt: "{{ $env.HOME }}" }]`
     expect(diagnostics).toContainEqual(expect.objectContaining({ code: "UNTRUSTED" }))
   })
 
-  test("variables of a graph are filled from what is given, and not from the environment", () => {
+  test("include variables of a graph: they come from the caller, not from the environment", () => {
     const text = "nodes: [{ id: n, type: agent, agent_id: '${AGENT}' }]\nedges: []\nagents: { a: {} }"
     const options = { cwd: folder, env: { AGENT: "a" } }
     const codes = (more: object) =>
@@ -174,7 +173,7 @@ workflow: [{ type: agent, name: b, prompt: "{{ $env.HOME }}" }]`
     expect(codes({ trust: "none", variables: { AGENT: "a" } })).toEqual([])
   })
 
-  test("a configuration of the goal pipeline: its searches and its environment", () => {
+  test("include the searches and the environment of a goal configuration", () => {
     const text = `agents: { triage: {}, reviewer: {}, a: { toolsets: [{ type: shell }] } }
 assistants: [a]
 name: \${HOME}
@@ -191,7 +190,7 @@ search:
     expect(diagnostics).toContainEqual(expect.objectContaining({ code: "VARIABLE_MISSING" }))
   })
 
-  test("a file that is trusted may do all of this", () => {
+  test("are all allowed in a trusted file", () => {
     const text = `agents: { a: { toolsets: [{ type: shell }, { type: mcp, command: x }] } }
 permissions: { allow: ["*"] }
 models: { m: { provider: openai, model: x, base_url: "http://10.0.0.1" } }`
@@ -199,7 +198,7 @@ models: { m: { provider: openai, model: x, base_url: "http://10.0.0.1" } }`
   })
 })
 
-test("a plan of a file that is not trusted is linked without functions that reach further, whatever brings them", () => {
+test("an untrusted plan is linked without functions that access external resources, whatever provides them", () => {
   const make = () => 0
   const functions = trustedFunctions(stepsFunctions, {
     ...agentFunctions,
@@ -228,7 +227,7 @@ describe("files that a definition names, trusted or not", () => {
   })
 
   test.each(["/etc/passwd", "../secret.yaml", "link.yaml", "/dev/zero", "/proc/self/environ"])(
-    "%s is outside of its folder, and nothing of it is shown",
+    "%s is outside of its folder, and none of its content is shown",
     (file) => {
       const { diagnostics, sources } = load(including(file), "full", "own/main.yaml")
       expect(diagnostics.map(({ code }) => code)).toEqual(["FILE_OUTSIDE"])
@@ -244,14 +243,14 @@ describe("files that a definition names, trusted or not", () => {
     expect(codes(including("big.yaml"))).toEqual(["FILE_TOO_LARGE 3:36"])
   })
 
-  test("an included file may name what is in the folder of the first", () => {
+  test("an included file may name files in the folder of the first", () => {
     mkdirSync(join(folder, "own", "sub"))
     writeFileSync(join(folder, "own", "sub", "b.yaml"), including("../c.yaml"))
     writeFileSync(join(folder, "own", "c.yaml"), "agents: { a: {} }\nworkflow: [{ type: agent, name: a }]")
     expect(codes(including("sub/b.yaml"))).toEqual([])
   })
 
-  test("prompt files, memories and OpenAPI files too; documents may be anywhere", () => {
+  test("prompt files, memories and OpenAPI files are restricted too; documents may be anywhere", () => {
     const text = `agents:
   a:
     add_prompt_files: [/etc/passwd, ok.md]
@@ -261,7 +260,7 @@ workflow:
     expect(codes(text).sort()).toEqual(["FILE_OUTSIDE 3:24", "FILE_OUTSIDE 4:38", "FILE_OUTSIDE 4:74"])
   })
 
-  test("the graph of a goal, and its data where the file is not trusted", () => {
+  test("the graph of a goal, and its data if the file is untrusted", () => {
     const text = `agents: { triage: {}, reviewer: {}, a: {} }
 assistants: [a]
 graph_definition: ../graph.json
@@ -293,6 +292,6 @@ test.each([
   ["https://printer/", false],
   ["ftp://example.com/", false],
   ["//example.com/", false],
-])("%s is written like a public address: %s", (address, expected) => {
+])("%s looks like a public address: %s", (address, expected) => {
   expect(isPublicAddress(address)).toBe(expected)
 })

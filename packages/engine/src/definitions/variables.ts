@@ -16,7 +16,7 @@ export interface SecretVariablesOptions {
   readonly secretValues?: Values | undefined
 }
 
-/** What is shown instead of a secret. Nothing replaces it by the value later, so a model gains nothing by writing it. */
+/** Replaces a secret in recorded text. Nothing substitutes the value later, so a model gains nothing by writing it. */
 export function secretReference(name: string): string {
   return `[secret:${name}]`
 }
@@ -96,7 +96,7 @@ export function withVariables(document: Document, values: CallerVariables, repor
   return { ...document, data: filled(document.data, [], lookup) }
 }
 
-/** What templates act on. A value is data and must not become part of a template. */
+/** Template syntax. A value is data and must not become part of a template. */
 const ACTIVE = /\{\{|\}\}|\$\{|\$\s*env\b/
 
 type Lookup = (name: string, at: Path) => string | undefined

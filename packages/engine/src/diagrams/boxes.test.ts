@@ -11,7 +11,7 @@ const wide = 400
 
 const anyGraph = fc.record({ seed: fc.nat(100_000), size: fc.integer({ min: 1, max: 14 }) })
 
-/** The arrows of a diagram but those from a part to itself; of those that are alike in all, one. */
+/** The arrows of a diagram, without those from a part to itself, and without duplicates. */
 function arrowsOf(diagram: Diagram, labels: ReadonlyMap<number, unknown>): Read[] {
   const ends = partsByEnd(diagram)
   const at = (end: string) => diagram.parts.indexOf(ends.get(end) as Shape | Frame)
@@ -44,7 +44,7 @@ describe("a drawing of boxes and lines", () => {
     [372, 3],
     [1355, 3],
     [495, 5],
-  ])("is so wide at a choice that every arrow meets it: graph %i of %i nodes", (seed, size) => {
+  ])("is wide enough at a choice for every arrow: graph %i of %i nodes", (seed, size) => {
     const diagram = diagramOf(randomWorkflow(seed, size))
     const drawing = drawBoxes(diagram, wide, pen) as Drawing
     expect(asSet(readDrawing(drawing))).toEqual(asSet(arrowsOf(diagram, drawing.labels)))

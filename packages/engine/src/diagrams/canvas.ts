@@ -68,7 +68,7 @@ function coloured(row: Canvas[number]): string {
   let line = ""
   let tone: Tone = "plain"
   for (const cell of row) {
-    // A gap has no colour: it does not end a coloured run.
+    // A gap has no colour, so it does not end a coloured run.
     if (cell !== undefined && cell.tone !== tone) {
       line += `${tone === "plain" ? "" : "\u001b[0m"}${cell.tone === "plain" ? "" : `\u001b[${CODES[cell.tone]}m`}`
       tone = cell.tone
@@ -78,7 +78,7 @@ function coloured(row: Canvas[number]): string {
   return tone === "plain" ? line.trimEnd() : `${line.trimEnd()}\u001b[0m`
 }
 
-/** Corners from the upper left one clockwise, the level and the upright side, and a line that leaves below. */
+/** The corners clockwise from the upper left, the horizontal and the vertical side, and a line that leaves below. */
 export interface Border {
   readonly corners: string
   readonly level: string
@@ -86,7 +86,7 @@ export interface Border {
   readonly leave: string
 }
 
-/** In which directions a line continues from a cell. */
+/** The directions in which a line continues from a cell. */
 export const NORTH = 1
 export const EAST = 2
 export const SOUTH = 4

@@ -12,6 +12,7 @@ import type {
   SwitchCase,
   SwitchEdge,
 } from "../core/index.ts"
+import { cellWidth, graphemes } from "../text/index.ts"
 
 /** A workflow, or the graph of one. */
 export type Drawable = Graph | { readonly program: { readonly graph: Graph } }
@@ -23,7 +24,7 @@ export interface Diagram {
   readonly arrows: readonly Arrow[]
 }
 
-/** What a shape looks like: the marks, and one look for each sort of node. */
+/** The look of a shape: the marks, and one look for each kind of node. */
 export type Look =
   | "start"
   | "output"
@@ -66,7 +67,7 @@ export interface Frame {
 export interface Arrow {
   readonly from: string
   readonly to: string
-  /** Dashed: the arrow is taken for some messages only, or at a limit. */
+  /** Dashed: the arrow is followed for some messages only, or at a limit. */
   readonly style: "solid" | "dashed" | "error"
   readonly label: string
 }
@@ -83,7 +84,7 @@ interface Sketch {
   readonly parts: (Shape | Frame)[]
   readonly arrows: Arrow[]
   readonly ends: Map<NodeId, Ends>
-  /** Drawn when the first arrow leads there. */
+  /** Created by the first arrow that leads there. */
   output: string | undefined
 }
 
@@ -122,7 +123,7 @@ function sketch(graph: Graph, newId: () => string): Sketch {
   connect(s, start, entry(s, (graph.nodes[graph.start] as GraphNode).id))
   for (const group of graph.spec.edges) addGroup(s, group)
   for (const node of graph.nodes) {
-    // What a worker returns belongs to its map, whatever the list of outputs contains.
+    // The result of a worker belongs to its map, whatever the list of outputs contains.
     if (node.isOutput && !node.isWorker) connect(s, exit(s, node.id), output(s))
   }
   const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
@@ -263,4 +264,63 @@ export function partsByEnd({ parts }: Diagram): ReadonlyMap<string, Shape | Fram
     if (part.kind === "frame") ends.set(part.entry, part).set(part.exit, part)
   }
   return ends
+}
+
+/** Labels as lines for a drawing. Names are arbitrary, so characters that no drawing can contain are replaced. */
+
+const LINE_BREAK = /\r\n|[\n\r\u2028\u2029]/
+/** Control characters and halves of surrogate pairs: no diagram's text may contain them. */
+const NOT_TEXT = /[\p{Cc}\p{Cs}]/gu
+
+/** The lines of a label, with white space collapsed. Empty if there is nothing to show. */
+export function labelLines(label: string): string[] {
+  return label
+    .split(LINE_BREAK)
+    .map((line) => line.replace(/\s+/g, " ").trim().replace(NOT_TEXT, "\uFFFD"))
+    .filter((line) => line !== "")
+}
+
+/** Breaks after spaces and symbols inside names, or anywhere if there are none. */
+export function wrap(line: string, maxWidth: number, measure: (text: string) => number): string[] {
+  const lines: string[] = []
+  let current = ""
+  for (const piece of line.split(/(?<=[\s\-_/.:,])/u).flatMap((word) => split(word, maxWidth, measure))) {
+    if (current !== "" && measure((current + piece).trimEnd()) > maxWidth) {
+      lines.push(current.trimEnd())
+      current = ""
+    }
+    current += piece
+  }
+  return [...lines, current.trimEnd()]
+}
+
+function split(word: string, maxWidth: number, measure: (text: string) => number): string[] {
+  if (measure(word.trimEnd()) <= maxWidth) return [word]
+  const pieces: string[] = []
+  let current = ""
+  for (const grapheme of graphemes(word)) {
+    if (current !== "" && measure(current + grapheme) > maxWidth) {
+      pieces.push(current)
+      current = ""
+    }
+    current += grapheme
+  }
+  return [...pieces, current]
+}
+
+const TURNS_OR_HIDES = /[\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0]/gu
+
+/** A label as lines of limited width, in ASCII only if asked for. Empty if there is nothing to show. */
+export function textLines(label: string, maxWidth: number, ascii: boolean): string[] {
+  return labelLines(label)
+    .map((line) => (ascii ? inAscii(line) : line.replace(TURNS_OR_HIDES, "\ufffd")))
+    .flatMap((line) => wrap(line, maxWidth, cellWidth))
+}
+
+function inAscii(text: string): string {
+  return text
+    .replace(/×/g, "x")
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .replace(/[^ -~]/gu, "?")
 }

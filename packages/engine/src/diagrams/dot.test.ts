@@ -147,7 +147,7 @@ describe("toDot", () => {
     )
   })
 
-  it("tells kinds of nodes apart by shape; a kind it does not know is a box", () => {
+  it("distinguishes kinds of nodes by shape; an unknown kind is a box", () => {
     const kinds = ["agent", "tool", "human", "handoff", "state", "workflow", "end", "condition", "merge", "x"]
     const { graph } = compileGraph({
       name: "kinds",
@@ -184,7 +184,7 @@ describe("toDot", () => {
     ["a]; b -> c [", "a]; b -> c ["],
     ["Überprüfung 検査 🚀", "Überprüfung 検査 🚀"],
     ["nul\u0000 half\ud800", "nul\ufffd half\ufffd"],
-  ])("writes the id %j, also as a name, as a label that Graphviz shows as it is", (id, label) => {
+  ])("writes the id %j, also as a name, as a label that Graphviz shows unchanged", (id, label) => {
     expect(toDot(workflow(id).start(step(id)).build())).toBe(
       digraph(
         label,

@@ -1,5 +1,5 @@
 /** Workflows as diagrams: text that Mermaid and Graphviz draw, text for a terminal, and data for any other renderer. */
-export { untangle } from "./columns.ts"
+
 export {
   type Arrow,
   type Diagram,
@@ -7,9 +7,11 @@ export {
   diagramOf,
   type Frame,
   type Look,
+  labelLines,
   partsByEnd,
   type Shape,
+  wrap,
 } from "./diagram.ts"
-export { labelLines, wrap } from "./labels.ts"
 export { toDot, toMermaid } from "./languages.ts"
+export { untangle } from "./layers.ts"
 export { type TextOptions, toText } from "./text.ts"

@@ -1,4 +1,4 @@
-/** Workflows in the languages of other tools: Mermaid, and DOT for Graphviz. */
+/** Renders workflows in the languages of other tools: Mermaid, and DOT for Graphviz. */
 import {
   type Arrow,
   type Diagram,
@@ -6,9 +6,9 @@ import {
   diagramOf,
   type Frame,
   type Look,
+  labelLines,
   type Shape,
 } from "./diagram.ts"
-import { labelLines } from "./labels.ts"
 
 interface Language {
   readonly frame: (frame: Frame, inner: readonly string[]) => string[]
@@ -71,7 +71,7 @@ function mermaidLabel(label: string): string {
   return labelLines(label).map(escaped).join("<br/>")
 }
 
-/** The text of a DOT digraph: `dot -Tsvg` draws it. */
+/** The text of a DOT digraph, for `dot -Tsvg`. */
 export function toDot(workflow: Drawable): string {
   const diagram = diagramOf(workflow)
   const head = [`  label=${dotLabel(diagram.name)}`, "  labelloc=t", "  node [shape=box]"]

@@ -26,12 +26,12 @@ describe("toMermaid", () => {
     )
   })
 
-  it("takes a graph as well as a workflow, and draws it the same every time", () => {
+  it("accepts a graph or a workflow, and always draws it the same way", () => {
     const { program } = workflow("shout").chain(step("upper"), step("reverse")).build()
     expect(toMermaid(program.graph)).toBe(toMermaid({ program }))
   })
 
-  it("names an edge by its label, else says that it has a condition, and how often it may be taken", () => {
+  it("labels an edge with its label, else with its condition and its limit", () => {
     const [a, b, c, d, e] = [step("a"), step("b"), step("c"), step("d"), step("e")]
     const drawn = workflow("edges")
       .start(a)
@@ -180,7 +180,7 @@ describe("toMermaid", () => {
     )
   })
 
-  it("draws a loop with the most passes it makes, and its exit", () => {
+  it("draws a loop with its maximum number of passes, and its exit", () => {
     const [draft, review, publish] = [step("draft"), step("review"), step("publish")]
     const drawn = workflow("revise")
       .chain(draft, review)
@@ -228,7 +228,7 @@ describe("toMermaid", () => {
     )
   })
 
-  it("draws a map with how many items run at once, and where the list of results goes", () => {
+  it("draws a map with its concurrency, and the target of its results", () => {
     const [split, work] = [node("split", (text: string) => text.split(" ")), step("work")]
     const drawn = workflow("words").start(split).map(split, work, gather("join"), { concurrency: 4 }).build()
     expect(toMermaid(drawn)).toBe(
@@ -247,7 +247,7 @@ describe("toMermaid", () => {
     )
   })
 
-  it("takes a map's concurrency from its worker, and leads a map without a target to the output", () => {
+  it("uses a map's concurrency of its worker, and leads a map without a target to the output", () => {
     const { graph } = compileGraph({
       name: "words",
       start: "split",
@@ -331,7 +331,7 @@ describe("toMermaid", () => {
     )
   })
 
-  it("tells kinds of nodes apart by shape; a kind it does not know is a box", () => {
+  it("distinguishes kinds of nodes by shape; an unknown kind is a box", () => {
     const kinds = [
       "agent",
       "tool",
@@ -421,7 +421,7 @@ describe("toMermaid", () => {
     ["click n0 call x", "click n0 call x"],
     ["nul\u0000 half\ud800", "nul\ufffd half\ufffd"],
     ["C:\\temp", "C#58;#92;temp"],
-  ])("writes the id %j as a label that Mermaid shows as it is", (id, label) => {
+  ])("writes the id %j as a label that Mermaid shows unchanged", (id, label) => {
     const drawn = workflow("w").chain(step("a"), step(id)).build()
     expect(toMermaid(drawn)).toBe(
       lines(
@@ -437,7 +437,7 @@ describe("toMermaid", () => {
     )
   })
 
-  it("escapes labels of edges and names of frames too, and leaves out a label without text", () => {
+  it("also escapes labels of edges and names of frames, and omits a label without text", () => {
     const [a, b, c] = [step("a"), step("b"), step("c")]
     const inner = workflow('x"]; y').start(step("i")).build().asNode({ id: "f|" })
     const drawn = workflow("w")

@@ -22,7 +22,7 @@ const LABELS = [
   "",
 ]
 
-/** Numbers from 0 to below `n`, always the same ones for a seed (mulberry32). */
+/** Numbers from 0 to below `n`, the same for a seed (mulberry32). */
 function numbers(seed: number): (n: number) => number {
   let state = seed >>> 0
   return (n) => {
@@ -44,7 +44,7 @@ export function randomWorkflow(seed: number, size: number, depth = 1): Graph {
   })
   const workers = ids.filter((_, i) => i % 7 === 3).map((from) => ({ from, id: `worker of ${from}` }))
   nodes.push(...workers.map(({ id }) => ({ id, kind: pick(KINDS) })))
-  // A spine, so that everything is reached; then whatever else holds.
+  // A spine, so that everything is reachable; then other edges.
   const edges: EdgeGroup[] = ids.slice(1).map((to, i) => {
     const from = ids[Math.max(0, i - next(4))] as string
     return { kind: "single", from, to, label: pick(LABELS) }

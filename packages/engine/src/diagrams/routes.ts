@@ -1,12 +1,11 @@
 /**
- * The lines between two ranks: where each net leaves and enters, and the row in which it runs from side to side.
+ * Routes the lines between two ranks: where each net leaves and enters, and the row of its horizontal part.
  *
- * 1. No two nets share a stretch of a row or of a column; they only cross.
- * 2. A net that runs straight down takes no row.
+ * 1. No two nets share a part of a row or of a column; they only cross.
+ * 2. A net that goes straight down needs no row.
  */
 import { type Canvas, EAST, lineTone, NORTH, put, SOUTH, type Symbols, WEST } from "./canvas.ts"
-import { leftOf, rightOf } from "./columns.ts"
-import type { Layers, Line, Vertex } from "./layers.ts"
+import { type Layers, type Line, leftOf, rightOf, type Vertex } from "./layers.ts"
 
 interface Route {
   readonly net: string
@@ -77,7 +76,7 @@ function netsAt(lines: readonly Line[], side: Side): Map<Vertex, string[]> {
   return nets
 }
 
-/** Nets side by side around the middle, in the order of what they lead to. */
+/** Places nets side by side around the centre, in the order of their targets. */
 function ports(lines: readonly Line[], side: Side): Ports {
   const other = side === "upper" ? "lower" : "upper"
   const all: Ports = new Map()

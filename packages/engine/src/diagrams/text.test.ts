@@ -3,11 +3,10 @@ import { describe, expect, it } from "vitest"
 import { node, workflow } from "../builder/index.ts"
 import { compileGraph } from "../core/index.ts"
 import { cellWidth } from "../text/index.ts"
-import type { Pen } from "./blocks.ts"
+import type { Pen } from "./boxes.ts"
 import { ASCII, canvasLines, UNICODE } from "./canvas.ts"
-import { type Diagram, diagramOf, partsByEnd } from "./diagram.ts"
+import { type Diagram, diagramOf, partsByEnd, textLines } from "./diagram.ts"
 import { toText } from "./index.ts"
-import { textLines } from "./labels.ts"
 import { randomWorkflow } from "./random-workflow.test-support.ts"
 import { distinctNames, drawTree } from "./text.ts"
 
@@ -46,7 +45,7 @@ describe("toText", () => {
     )
   })
 
-  it("draws branches with their labels, and where they come together", () => {
+  it("draws branches with their labels, and where they join", () => {
     const [receive, pay, verify] = [step("receive"), step("pay"), step("verify")]
     const drawn = workflow("invoices")
       .start(receive)
@@ -76,7 +75,7 @@ describe("toText", () => {
     )
   })
 
-  it("draws a loop as a line up, with its head at the box it goes back to", () => {
+  it("draws a loop as a line upwards, with its head at its target", () => {
     const [draft, review] = [step("draft"), step("review")]
     const drawn = workflow("revise")
       .chain(draft, review)
@@ -107,7 +106,7 @@ describe("toText", () => {
     )
   })
 
-  it("draws a nested workflow in a frame, and by itself below where that does not fit", () => {
+  it("draws a nested workflow in a frame, or separately below if it does not fit", () => {
     const clean = workflow("clean").start(step("trim the text")).build()
     const drawn = workflow("index")
       .chain(clean.asNode({ id: "first" }), step("save"))
@@ -191,7 +190,7 @@ describe("toText", () => {
     )
   })
 
-  it("is no wider than asked for, in ASCII if asked for, and the same with colours taken out", () => {
+  it("is no wider than requested, in ASCII on request, and the same without colours", () => {
     fc.assert(
       fc.property(
         fc.nat(100_000),
@@ -217,7 +216,7 @@ describe("toText", () => {
     for (let i = 0; i < 200; i++) expect(text).toMatch(new RegExp(` ${i}\\b`))
   })
 
-  it("lets no name move the cursor or turn a line around", () => {
+  it("lets no name move the cursor or reverse a line", () => {
     const text = toText(workflow("w").start(step("a\u001b[2J\u202eb\u0007\u200b")).build())
     expect(text).toContain("│ a\ufffd[2J\ufffdb\ufffd\ufffd")
   })
@@ -229,7 +228,7 @@ function tree(diagram: Diagram, width = 80, with_ = pen): string[] {
   return canvasLines(drawTree(diagram, width, with_), false)
 }
 
-/** Each line that an arrow has, below the name of the part it leaves. */
+/** Each line of an arrow, below the name of its source. */
 function rowsOf(lines: readonly string[]): string[] {
   const current = new Map<number, string>()
   return lines.flatMap((line) => {
@@ -255,7 +254,7 @@ function arrowsOf(diagram: Diagram): string[] {
 }
 
 describe("a tree", () => {
-  it("goes down a chain, indents at branches, refers to what it has, and says what goes back", () => {
+  it("follows a chain, indents at branches, refers to parts that are already drawn, and marks back arrows", () => {
     const [draft, review, publish] = [step("draft"), step("review"), step("publish")]
     const file = node("file", (kept: unknown) => String(kept))
     const drawn = workflow("revise")
@@ -304,7 +303,7 @@ describe("a tree", () => {
     ])
   })
 
-  it("wraps what is too long, under its own indent", () => {
+  it("wraps long text under its own indent", () => {
     const drawn = workflow("w").chain(step("a"), step("check whether the customer may have it")).build()
     expect(tree(diagramOf(drawn), 24)).toEqual([
       "( start )",
@@ -325,7 +324,7 @@ describe("a tree", () => {
     )
   })
 
-  it("continues further down when there is too little room, and stays within its width", () => {
+  it("continues further down if there is too little space, and stays within its width", () => {
     const ids = Array.from({ length: 31 }, (_, i) => i)
     const { graph } = compileGraph({
       name: "deep",

@@ -1,8 +1,7 @@
-/** A workflow as text for a terminal: boxes and lines if they fit, else an indented tree. */
+/** Renders a workflow as text for a terminal: boxes and lines if they fit, else an indented tree. */
 
 import { cellWidth } from "../text/index.ts"
-import { type Pen, shapeName } from "./blocks.ts"
-import { drawBoxes } from "./boxes.ts"
+import { drawBoxes, type Pen, shapeName } from "./boxes.ts"
 import { ASCII, type Canvas, canvasLines, lineTone, NORTH, put, SOUTH, toneOf, UNICODE } from "./canvas.ts"
 import {
   type Arrow,
@@ -12,8 +11,9 @@ import {
   type Frame,
   partsByEnd,
   type Shape,
+  textLines,
+  wrap,
 } from "./diagram.ts"
-import { textLines, wrap } from "./labels.ts"
 
 export interface TextOptions {
   /** Columns of the terminal; fewer than 24 count as 24. Default 80. */
@@ -24,7 +24,7 @@ export interface TextOptions {
   readonly ascii?: boolean | undefined
 }
 
-/** How wide text in a drawing may be before it wraps: wide if that fits, else narrow. */
+/** The width at which text in a drawing wraps: the wide one if that fits, else the narrow one. */
 const WRAPS = [28, 14]
 
 export function toText(workflow: Drawable, options: TextOptions = {}): string {

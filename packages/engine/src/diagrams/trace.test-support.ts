@@ -1,8 +1,8 @@
-/** Reads a drawing as a person does: follows lines from box to box, down or up but never both ways. */
+/** Reads a drawing like a person: follows lines from box to box, down or up but never both. */
 import type { BoxArea, Drawing } from "./boxes.ts"
 import { EAST, NORTH, SOUTH, UNICODE, WEST } from "./canvas.ts"
 
-/** From one part to another, by their places in the list; the label by that of its arrow. */
+/** From one part to another, by their indexes in the list; the label by the index of its arrow. */
 export interface Read {
   readonly from: number
   readonly to: number
@@ -46,7 +46,7 @@ interface Sheet {
   readonly stop: (x: number, y: number) => Stop | undefined
 }
 
-/** What the lines lead to that leave a part on its lower side, or on its upper one. */
+/** The targets of the lines that leave a part on its lower or upper side. */
 function leaving(sheet: Sheet, part: Stop, dy: 1 | -1): Read[] {
   const { x, width } = part.place
   const read: Read[] = []
@@ -71,10 +71,10 @@ function middle({ place }: Stop): number {
   return place.x + (place.width - 1) / 2
 }
 
-/** Where one arrives who leaves a stop in a column and never turns back. */
+/** Where a line from a stop in a column leads, without turning back. */
 function stopsFrom(sheet: Sheet, x: number, y: number, dy: 1 | -1, from: Stop): Stop[] {
   const touched = sheet.stop(x, y)
-  // A label right below a box needs no line to it.
+  // A label directly below a box needs no line to it.
   if (touched !== undefined)
     return dy === 1 && touched.kind === "label" && middle(touched) === x ? [touched] : []
   const arrives = dy === 1 ? UNICODE.up : UNICODE.down
@@ -95,7 +95,7 @@ function stopsFrom(sheet: Sheet, x: number, y: number, dy: 1 | -1, from: Stop): 
     for (const [way, opposite, dx] of [[EAST, WEST, 1] as const, [WEST, EAST, -1] as const]) {
       if ((ways & way) === 0) continue
       let nx = cx + dx
-      // An upright line that a level one meets without a joint only crosses it.
+      // A vertical line that meets a horizontal one without a joint only crosses it.
       while (((WAYS.get(sheet.sign(nx, cy)) ?? 0) & (EAST | WEST)) === 0) nx += dx
       open.push([nx, cy, opposite])
     }

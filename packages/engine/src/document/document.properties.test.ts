@@ -5,11 +5,10 @@ import { stringify } from "yaml"
 import { z } from "zod"
 import type { Json } from "../core/index.ts"
 import { cellWidth } from "../text/index.ts"
-import type { Diagnostic } from "./diagnostic.ts"
+import { type Diagnostic, linesOf, type Path, type SourceRange } from "./diagnostic.ts"
 import { type Document, parseDocument } from "./parse-document.ts"
 import { printDiagnostics } from "./print-diagnostics.ts"
 import { readShape } from "./read-shape.ts"
-import { linesOf, type Path, type SourceRange } from "./source-range.ts"
 
 const RUNS = 1000
 
@@ -87,7 +86,7 @@ const schemas: readonly z.ZodType[] = [
 ]
 
 describe("any text", () => {
-  test("is a document or has errors, with places within it that can be printed", () => {
+  test("is a document or has errors, with printable positions within it", () => {
     fc.assert(
       fc.property(text, file, (source, name) => {
         const { document, diagnostics } = parseDocument(source, name)
@@ -101,7 +100,7 @@ describe("any text", () => {
     )
   })
 
-  test("matches a shape or is reported with a reason, never in zod's words", () => {
+  test("matches a shape or is reported with a reason, never in zod's wording", () => {
     fc.assert(
       fc.property(text, fc.constantFrom(...schemas), (source, schema) => {
         const { document } = parseDocument(source, "a.yaml")
@@ -123,7 +122,7 @@ describe("any text", () => {
 })
 
 describe("any data", () => {
-  test("written as JSON is read as JSON.parse reads it, by either reader", () => {
+  test("written as JSON is parsed like JSON.parse, by either reader", () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom("a.json", "a.yaml"), (source, name) => {
         const { document, diagnostics } = parseDocument(source, name)
@@ -146,7 +145,7 @@ describe("any text value", () => {
   )
   const styles = ["PLAIN", "BLOCK_LITERAL", "BLOCK_FOLDED", "QUOTE_SINGLE", "QUOTE_DOUBLE"] as const
 
-  test("in any style is found character by character", () => {
+  test("in any style is mapped character by character", () => {
     fc.assert(
       fc.property(words, fc.constantFrom(...styles), fc.constantFrom(20, 80), (parts, style, lineWidth) => {
         const source = stringify(
@@ -154,7 +153,7 @@ describe("any text value", () => {
           { defaultStringType: style, defaultKeyType: "PLAIN", lineWidth },
         )
         const { document } = parseDocument(source, "a.yaml")
-        // As it is read: written in some styles, spaces at the ends of lines are lost.
+        // As parsed: in some styles, spaces at the ends of lines are lost.
         const { t: value = "" } = (document?.data ?? {}) as { t?: string }
         expect(value.replace(/\s/g, "")).toBe(parts.join("").replace(/\s/g, ""))
         for (let from = 0; from < value.length; from++) {

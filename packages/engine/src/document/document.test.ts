@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
+import type { Part, Path } from "./diagnostic.ts"
 import { parseDocument } from "./parse-document.ts"
-import type { Part, Path } from "./source-range.ts"
 
 /** The text that a source range underlines. */
 function underlined(text: string, path: Path, part?: Part, file = "a.yaml"): string {
@@ -20,7 +20,7 @@ steps:
     next:
 `
 
-describe("the place", () => {
+describe("the position", () => {
   test.each<[Path, Part | undefined, string]>([
     [["agents", "root", "model"], undefined, "3: openai/gpt"],
     [["agents", "root", "model"], "key", "3: model"],
@@ -44,14 +44,14 @@ describe("the place", () => {
     expect(underlined(WORKFLOW, path)).toBe(expected)
   })
 
-  test("is where an anchor's value is written, and of the alias itself, the alias", () => {
+  test("is that of an anchor's value, and of an alias itself", () => {
     const text = "a: &x { k: hello }\nb: *x\nc: &t say\nd: *t\n"
     expect(underlined(text, ["b"])).toBe("2: *x")
     expect(underlined(text, ["b", "k"])).toBe("1: hello")
     expect(underlined(text, ["d"], { from: 1, to: 2 })).toBe("3: a")
   })
 
-  test("knows JSON as well", () => {
+  test("is known for JSON as well", () => {
     const text = '{\n  "a": {"b": [1, 20]}\n}'
     expect(underlined(text, ["a", "b", 1], undefined, "a.json")).toBe("2: 20")
     expect(underlined(text, ["a", "b"], "key", "a.json")).toBe('2: "b"')
@@ -108,7 +108,7 @@ describe("the range of characters inside a string", () => {
     expect(underlined("t: |\n  a\n    b\n", ["t"], { from: 2, to: 5 })).toBe("3:   b")
   })
 
-  test("ends with the line it begins on, and is the whole value when it is unknown", () => {
+  test("ends with its first line, and is the whole value if it is unknown", () => {
     expect(underlined("t: |\n  a b\n  c d\n", ["t"], { from: 2, to: 6 })).toBe("2: b")
     expect(underlined("t: hello", ["t"], { from: 9, to: 12 })).toBe("1: hello")
     expect(underlined("t: 25", ["t"], { from: 0, to: 1 })).toBe("1: 25")

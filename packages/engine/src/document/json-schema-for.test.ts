@@ -50,7 +50,7 @@ test("a JSON Schema for editors has its name, the descriptions, and no noise", (
   })
 })
 
-test("the JSON Schema takes what the validator takes", () => {
+test("the JSON Schema accepts what the validator accepts", () => {
   const check = new Ajv().compile(
     jsonSchemaFor(schema, { id: "https://example.org/steps.json", title: "Steps" }),
   )

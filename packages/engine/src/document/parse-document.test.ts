@@ -59,13 +59,13 @@ describe("a YAML file", () => {
     expect(parseDocument("a: &base 1\nb: *bsae\n", "a.yaml").diagnostics[0]?.suggestion).toBe("*base")
   })
 
-  test("warns of whole numbers that lose digits", () => {
+  test("warns about whole numbers that lose digits", () => {
     const { document, diagnostics } = parseDocument("id: 12345678901234567890\nok: 1e300\n", "a.yaml")
     expect(diagnostics).toMatchObject([{ severity: "warning", code: "NUMBER_INEXACT", place: { line: 1 } }])
     expect(document).toBeDefined()
   })
 
-  test("takes keys as they are written", () => {
+  test("keeps keys as written", () => {
     const { data } = parseDocument("1: a\ntrue: b\n~: c\n0x1F: d\n'': e\n", "a.yaml").document ?? {}
     expect(data).toEqual({ "1": "a", true: "b", "~": "c", "0x1F": "d", "": "e" })
   })
@@ -102,7 +102,7 @@ describe("a YAML file with the same mistake many times", () => {
 })
 
 describe("anchors", () => {
-  test("are copied, not shared, by aliases and merge keys, and what is written wins", () => {
+  test("are copied, not shared, by aliases and merge keys, and written entries take precedence", () => {
     const text =
       "base: &b { k: 1, l: { m: 2 } }\nc: *b\nd:\n  l: 3\n  <<: *b\ne:\n  <<: [*b, { z: 1, k: 9 }]\n"
     const data = parseDocument(text, "a.yaml").document?.data as Record<string, unknown>
@@ -139,7 +139,7 @@ describe("anchors", () => {
     expect(document).toBeUndefined()
   })
 
-  test("cannot nest endlessly", () => {
+  test("cannot nest without limit", () => {
     const levels = Array.from({ length: 50 }, (_, i) => `l${i + 1}: &l${i + 1} [[[[[[[[[[*l${i}]]]]]]]]]]`)
     const { diagnostics } = parseDocument(`l0: &l0 x\n${levels.join("\n")}\n`, "a.yaml")
     expect(diagnostics[0]).toMatchObject({ code: "TOO_DEEP", place: { line: 21 } })
@@ -190,7 +190,7 @@ describe("a JSON file", () => {
     expect(parseDocument(text, "a.json").diagnostics.map((one) => one.code)).toEqual([code])
   })
 
-  test("reports a comment and the mistakes around it, a comment with # too", () => {
+  test("reports a comment and the mistakes around it, also a comment with #", () => {
     expect(summarize('{"a": None, // x, y\n "b": 2,}', "a.json")).toEqual([
       "JSON_SYNTAX 1:7+4",
       "JSON_SYNTAX 1:13+7",
@@ -207,7 +207,7 @@ describe("a JSON file", () => {
     expect(diagnostics.map(({ suggestion }) => suggestion)).toEqual(["null", "true", '"c"'])
   })
 
-  test("is recognised by its first character when its name has no known extension", () => {
+  test("is recognised by its first character if its name has no known extension", () => {
     expect(parseDocument(' {"a": 1}', "-").document?.format).toBe("json")
     expect(parseDocument("{a: 1}", "-").document?.format).toBe("yaml")
     expect(parseDocument("a: 1", "-").document?.format).toBe("yaml")
@@ -216,7 +216,7 @@ describe("a JSON file", () => {
 })
 
 describe.each(["a.yaml", "a.json"])("%s", (file) => {
-  test("cannot touch a prototype", () => {
+  test("cannot change a prototype", () => {
     const { document } = parseDocument('{"__proto__": {"polluted": true}, "constructor": 1}', file)
     const data = document?.data as Record<string, unknown>
     expect(Object.keys(data)).toEqual(["__proto__", "constructor"])
@@ -265,19 +265,19 @@ const document = {
   prompt: `${"a long sentence that is not broken anywhere ".repeat(5)}\nand continues`,
 }
 
-test.each(["yaml", "json"] as const)("data written as %s reads back as it was", (format) => {
+test.each(["yaml", "json"] as const)("data written as %s parses to the same data", (format) => {
   const text = documentText(document, format)
   expect(text.endsWith("\n")).toBe(true)
   expect(parseDocument(text, `file.${format}`).document?.data).toEqual(document)
 })
 
-test("YAML is written for people: no aliases, long strings in blocks", () => {
+test("YAML is readable: no aliases, long strings in blocks", () => {
   const text = documentText(document, "yaml")
   expect(text).not.toContain("&")
   expect(text).toContain("prompt: |")
 })
 
-test("any object reads back from YAML as it was", () => {
+test("any object parses from YAML to the same data", () => {
   const value = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: "small" },

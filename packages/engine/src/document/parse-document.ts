@@ -1,14 +1,24 @@
-/** Parses source text into a document (its data, and the source range of each part) or reports why it cannot, and prints data as source text. */
+/**
+ * Parses source text to a document (its data, and the source range of each part), or reports why it cannot; and prints
+ * data as source text.
+ */
 
 import { Scalar, visit, Document as YamlDocument } from "yaml"
 import type { Json } from "../core/index.ts"
-import { type Diagnostic, SourceReport } from "./diagnostic.ts"
+import {
+  type Diagnostic,
+  Lines,
+  type Part,
+  type Path,
+  type SourceRange,
+  SourceReport,
+  withoutMark,
+} from "./diagnostic.ts"
 import { readJson } from "./read-json.ts"
 import { readYaml } from "./read-yaml.ts"
-import { Lines, type Part, type Path, type SourceRange, withoutMark } from "./source-range.ts"
 import { dataOf, insideString, throughAlias, type Written, type WrittenEntry } from "./written.ts"
 
-/** A definition's source: its data, and where each part of it is written. */
+/** The source of a definition: its data, and the position of each part. */
 export interface Document {
   readonly file: string
   /** Without a byte order mark. */
@@ -24,8 +34,8 @@ export interface Document {
 
 export interface ParsedDocument {
   /**
-   * Undefined when the structure is broken. Defined next to errors that leave the rest intact (a duplicate key, an unknown
-   * tag), so that further checks can report other problems.
+   * Undefined if the structure is broken. Defined in spite of errors that leave the rest intact (a duplicate key, an
+   * unknown tag), so that further checks can report other problems.
    */
   readonly document?: Document
   readonly diagnostics: readonly Diagnostic[]
@@ -46,7 +56,7 @@ export function parseDocument(text: string, file: string): ParsedDocument {
   if (!/^\s*[{[]/.test(source)) return parseAs("yaml", source, file, lines)
   const json = parseAs("json", source, file, lines)
   if (json.document !== undefined) return json
-  // YAML may begin with a bracket too. If it is neither, it was probably meant as JSON.
+  // YAML may begin with a bracket too. If it is neither, it was probably meant to be JSON.
   const yaml = parseAs("yaml", source, file, lines)
   return yaml.document === undefined ? json : yaml
 }
@@ -107,9 +117,9 @@ function documentOf(
 
 interface Found {
   readonly value: Written
-  /** The mapping entry whose value it is; undefined in a list and at the root. */
+  /** The mapping entry of this value. Undefined in a list and at the root. */
   readonly entry: WrittenEntry | undefined
-  /** False when the path goes beyond the written values. */
+  /** False if the path goes beyond the written values. */
   readonly whole: boolean
 }
 
@@ -135,14 +145,17 @@ function find(root: Written, path: Path): Found {
 
 // Prints data as YAML or JSON that parses to the same data.
 
-/** Characters that no text file contains as they are: all controls but tab and line breaks; U+FFFD is what other encodings decode to. */
+/**
+ * Characters that text files do not contain unescaped: all control characters except tab and line breaks, and U+FFFD,
+ * which other encodings decode to.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const NOT_TEXT = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F\uFFFD]/
 
 /** Ends with a line break. */
 export function documentText(data: Json, format: "yaml" | "json"): string {
   const text = format === "json" ? `${JSON.stringify(data, null, 2)}\n` : yamlText(data)
-  // They stand in double quotes only, where escapes are known.
+  // Such strings are in double quotes, where escapes are possible.
   return text.replace(
     new RegExp(NOT_TEXT, "g"),
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -150,7 +163,7 @@ export function documentText(data: Json, format: "yaml" | "json"): string {
 }
 
 function yamlText(data: Json): string {
-  // Equal parts are written each time: people edit them apart.
+  // Equal parts are written out each time, because people edit them separately.
   const document = new YamlDocument(data, { aliasDuplicateObjects: false })
   visit(document, {
     Scalar(_, scalar) {
@@ -158,11 +171,11 @@ function yamlText(data: Json): string {
       if (typeof value === "string" && mustBeQuoted(value)) scalar.type = Scalar.QUOTE_DOUBLE
     },
   })
-  // Long strings stay on their lines.
+  // Long strings are not wrapped.
   return document.toString({ lineWidth: 0 })
 }
 
-/** A block of nothing but blanks loses those of its first line; a bare `<<` would merge. */
+/** A block scalar with only blanks loses those of its first line; a bare `<<` would merge. */
 function mustBeQuoted(text: string): boolean {
   return NOT_TEXT.test(text) || text.trim() === "" || text === "<<"
 }

@@ -32,7 +32,7 @@ function excerpt(text: string, column: number, length: number, width?: number): 
 }
 
 describe("diagnostics on a terminal", () => {
-  test("have place, severity and code, a sentence, the source underlined, what was meant, and a count", () => {
+  test("have position, severity and code, a message, the underlined source, a suggestion, and a count", () => {
     const text = "agents:\n  - translator\nsteps:\n  - agent: transaltor\n"
     const warning: Diagnostic = {
       severity: "warning",
@@ -56,7 +56,7 @@ flow.yaml:4:12: error BAD
     )
   })
 
-  test("are in the order of the text, file by file, those without a place by themselves", () => {
+  test("are in the order of the text, file by file, those without a position separately", () => {
     const all = [
       error("x", at(9, 1, 1, "b.yaml")),
       error("x"),
@@ -76,13 +76,13 @@ flow.yaml:4:12: error BAD
     ])
   })
 
-  test("without a source still say what is meant", () => {
+  test("without a source still have their message", () => {
     expect(printDiagnostics([error("No.", at(1, 1, 1), "yes")], () => undefined, { color: false })).toBe(
       "flow.yaml:1:1: error BAD\n  No.\n  did you mean `yes`?\n\n1 error\n",
     )
   })
 
-  test("are nothing when there are none, and end when there are too many", () => {
+  test("are empty if there are none, and limited if there are too many", () => {
     expect(print([], "x")).toBe("")
     const many = Array.from({ length: 250 }, (_, i) => error("No.", at(i + 1, 1, 1)))
     expect(print(many, "x\n".repeat(250))).toMatch(/… and 150 more\n\n250 errors\n$/)
@@ -96,7 +96,7 @@ flow.yaml:4:12: error BAD
     for (const line of text.split("\n")) expect(cellWidth(line)).toBeLessThanOrEqual(80)
   })
 
-  test("have colours when asked, and no escape codes when not", () => {
+  test("have colours on request, and no escape codes otherwise", () => {
     const one = [error("No.", at(1, 1, 4), "same")]
     const coloured = printDiagnostics(one, () => "some", { color: true })
     expect(coloured).toContain("\x1B[1;31merror BAD\x1B[0m")
@@ -121,7 +121,7 @@ describe("the underline", () => {
     expect(excerpt(text, column, length)).toEqual([source, underline])
   })
 
-  test("stays in sight when the line is long", () => {
+  test("stays visible if the line is long", () => {
     const text = `${"left ".repeat(50)}HERE${" right".repeat(50)}`
     const [source = "", underline = ""] = excerpt(text, 251, 4)
     expect(cellWidth(source)).toBeLessThanOrEqual(80)
@@ -133,15 +133,15 @@ describe("the underline", () => {
     ])
   })
 
-  test("is found at once in a line of megabytes", () => {
+  test("is found fast in a line of megabytes", () => {
     const text = `${"a".repeat(5_000_000)}HERE${"b".repeat(5_000_000)}`
     const [source = "", underline = ""] = excerpt(text, 5_000_001, 4)
     expect(source.slice(underline.indexOf("^"), underline.lastIndexOf("~") + 1)).toBe("HERE")
   })
 })
 
-describe("what is unsafe to print", () => {
-  test("never reaches the terminal, from the source, the message, the name or the suggestion", () => {
+describe("unsafe characters", () => {
+  test("never reach the terminal, from the source, the message, the name or the suggestion", () => {
     const bad = "a\x1B[2J\x07\x9B\u202Eb\x7F\u2028c"
     const text = printDiagnostics([error(bad, { ...at(1, 1, 3), file: bad }, bad)], () => bad, {
       color: false,

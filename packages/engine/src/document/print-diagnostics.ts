@@ -1,14 +1,13 @@
 /**
- * Diagnostics for a terminal, as a good compiler has them: place, severity and code on a line that tools can
- * find; the sentence; the source, underlined; what was probably meant; and a count at the end.
+ * Prints diagnostics for a terminal, like a compiler: position, severity and code on a line that tools can parse; the
+ * message; the underlined source; a suggestion; and a count at the end.
  */
 import { cellsOf, cellWidth, graphemes, printable, wrapText } from "../text/index.ts"
-import type { Diagnostic } from "./diagnostic.ts"
-import { linesOf, type SourceRange } from "./source-range.ts"
+import { type Diagnostic, linesOf, type SourceRange } from "./diagnostic.ts"
 
 export interface PrintOptions {
   readonly color: boolean
-  /** Columns of the terminal, 80 by default. Names of files are never cut, so that they can be clicked. */
+  /** Columns of the terminal, 80 by default. File names are never truncated, so that they can be clicked. */
   readonly width?: number
 }
 
@@ -26,7 +25,7 @@ interface Style {
   readonly severity: Record<Diagnostic["severity"], Paint>
 }
 
-/** In the order of the text, file by file. Ends with a line break, or is empty when there are no diagnostics. */
+/** In the order of the text, file by file. Ends with a line break, or is empty if there are no diagnostics. */
 export function printDiagnostics(
   diagnostics: readonly Diagnostic[],
   sources: (file: string) => string | undefined,
@@ -105,7 +104,7 @@ function summaryOf(diagnostics: readonly Diagnostic[], style: Style): string {
   return parts.join(", ")
 }
 
-/** Red, magenta and green are readable on dark and on light; yellow, cyan and blue are not on one of them. */
+/** Red, magenta and green are readable on dark and on light backgrounds; yellow, cyan and blue are not. */
 function styleOf({ color, width = 80 }: PrintOptions): Style {
   const paint =
     (...codes: number[]): Paint =>
@@ -120,7 +119,7 @@ function styleOf({ color, width = 80 }: PrintOptions): Style {
   }
 }
 
-// A line of source with an underline, cut around the place when it is too long.
+// A line of source with an underline, truncated around the position if it is too long.
 
 interface Excerpt {
   readonly source: string
@@ -130,10 +129,10 @@ interface Excerpt {
   readonly length: number
 }
 
-/** A line longer than this is cut down before its characters are looked at one by one. */
+/** Longer lines are truncated before their characters are measured. */
 const LONG = 2000
 
-/** `column` from 1 and `length` in UTF-16 units, as in a source range; `width` is what the terminal has left. */
+/** `column` from 1 and `length` in UTF-16 units, as in a source range; `width` is the remaining width of the terminal. */
 function excerptOf(line: string, column: number, length: number, width: number): Excerpt {
   const skipped = line.length > LONG ? Math.max(0, column - 1 - LONG / 2) : 0
   const near = line.slice(skipped, skipped + LONG)
@@ -153,7 +152,7 @@ function excerptOf(line: string, column: number, length: number, width: number):
   }
 }
 
-/** The cell that holds a unit, or the number of cells when it lies behind them all. */
+/** The cell that contains a unit, or the number of cells if it is after all of them. */
 function indexOf(cells: readonly LineCell[], unit: number): number {
   const found = cells.findIndex((cell) => unit < cell.end)
   return found === -1 ? cells.length : found
@@ -163,7 +162,7 @@ function columns(cells: readonly LineCell[]): number {
   return cells.reduce((sum, cell) => sum + cell.width, 0)
 }
 
-/** The cells to show: all, or the place with what fits on both sides, and one column for each `…`. */
+/** The cells to show: all, or the position with as much context as fits, and one column for each `…`. */
 function windowAround(
   cells: readonly LineCell[],
   first: number,
@@ -171,7 +170,7 @@ function windowAround(
   width: number,
   whole: boolean,
 ): { readonly from: number; readonly to: number } {
-  // One more than the line, when the underline stands behind its end.
+  // One more than the line if the underline is after its end.
   const all = columns(cells) + (last >= cells.length ? 1 : 0)
   if (whole && all <= width) return { from: 0, to: cells.length }
   let room = width - 2 - (last >= cells.length ? 1 : 0)
@@ -184,7 +183,7 @@ function windowAround(
     return true
   }
   while (to <= last && take(to)) to++
-  // What is left goes to both sides in turn, so that the place stays in the middle.
+  // The remaining space is used on both sides in turn, so that the position stays in the centre.
   for (let grows = true; grows; ) {
     grows = false
     if (take(from - 1)) {
@@ -205,7 +204,7 @@ interface LineCell {
   /** Safe to print, and never a tab. */
   readonly shown: string
   readonly width: number
-  /** Offset of its first UTF-16 unit in the line, and of the one behind its last. */
+  /** Offset of its first UTF-16 unit in the line, and of the one after its last. */
   readonly start: number
   readonly end: number
 }

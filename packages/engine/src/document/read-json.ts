@@ -1,6 +1,6 @@
 /**
- * Strict JSON with source ranges. jsonc-parser reads past mistakes, so that one report names them all; this file turns
- * its errors into sentences that say what to change, and its nodes into data with offsets.
+ * Reads strict JSON with source ranges. jsonc-parser recovers from mistakes, so that one report lists them all; this file
+ * converts its errors to messages with advice, and its nodes to data with offsets.
  */
 import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser"
 import { nearest } from "../text/index.ts"
@@ -28,9 +28,9 @@ export function readJson(text: string, report: SourceReport): ReadResult {
 const CLOSING: Readonly<Record<string, string>> = { "{": "}", "[": "]" }
 
 /**
- * The offsets of brackets that are never closed, or undefined after an error: what would exhaust the stack or the memory
- * is refused before the recursive parser sees it. A bracket that closes the wrong one closes nothing here, so the parser
- * never nests deeper than this counts.
+ * The offsets of unclosed brackets, or undefined after an error. Input that would exhaust the stack or the memory is
+ * refused before the recursive parser sees it. A bracket that does not match closes nothing here, so the parser never
+ * nests deeper than this count.
  */
 function bracketsOf(text: string, report: SourceReport): number[] | undefined {
   const scanner = createScanner(text, true)
@@ -47,7 +47,7 @@ function bracketsOf(text: string, report: SourceReport): number[] | undefined {
       report.error("TOO_DEEP", message, offset, offset + 1)
       return undefined
     }
-    // What stands before a colon is a key. No value needs more than five tokens: `"key": {},`.
+    // A token before a colon is a key. No value needs more than five tokens: `"key": {},`.
     if (!/[,\]}]/.test(first)) values += first === ":" ? -1 : 1
     if (values > MAX_VALUES || ++tokens > 5 * MAX_VALUES) {
       const message = `The file holds more than ${MAX_VALUES} values. Split it.`
@@ -73,7 +73,7 @@ function writtenFrom(node: Node, text: string, report: SourceReport): Written {
   }
   const entries = new Map<string, WrittenEntry>()
   for (const { children: [name, item] = [] } of children) {
-    // Only after a mistake is the value missing.
+    // The value is missing only after a mistake.
     if (name === undefined || item === undefined) continue
     const key = rangeOf(name)
     const first = entries.get(name.value)
@@ -91,11 +91,14 @@ function rangeOf({ offset, length }: { readonly offset: number; readonly length:
 interface Mistake extends Range {
   readonly message: string
   readonly suggestion?: string | undefined
-  /** Nothing after it can be understood. */
+  /** Nothing after it can be parsed. */
   readonly last?: boolean
 }
 
-/** One mistake makes several errors up to the next comma: the first is reported. Comments disturb nothing. */
+/**
+ * One mistake causes several errors up to the next comma: only the first is reported. Comments are not mistakes of this
+ * kind.
+ */
 function reportErrors(
   text: string,
   errors: readonly ParseError[],
@@ -156,7 +159,7 @@ function mistakeOf(text: string, code: string, { start, end }: Range, open: numb
   return at(`Expected a ${missing}, not ${found}.`)
 }
 
-/** A bare word or a misspelt number, whole: `01` and `1x` begin as numbers do. */
+/** A bare word or a malformed number, in full: `01` and `1x` begin like numbers. */
 function wrongWord(text: string, offset: number, code: string): Mistake {
   const head = /[\p{L}\p{N}_$.+-]*$/u.exec(text.slice(Math.max(0, offset - 50), offset))?.[0] ?? ""
   const tail = /^[^\s"[\]{}:,/]+/.exec(text.slice(offset, offset + 1_000))?.[0] ?? text[offset] ?? ""

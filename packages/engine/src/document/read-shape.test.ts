@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
+import type { Path } from "./diagnostic.ts"
 import { parseDocument } from "./parse-document.ts"
 import { readShape } from "./read-shape.ts"
-import type { Path } from "./source-range.ts"
 
 function read(text: string, schema: z.ZodType, path?: Path) {
   const { document, diagnostics } = parseDocument(text, "a.yaml")
@@ -51,7 +51,7 @@ describe("data with unknown fields", () => {
     expect(value).toEqual({ steps: [{ name: "x" }, { name: "y" }] })
   })
 
-  test("is not returned when something else is wrong too", () => {
+  test("is not returned if something else is invalid too", () => {
     expect(read("steps: [{ name: 5, a: 1 }]", list).value).toBeUndefined()
   })
 })
@@ -103,7 +103,7 @@ describe("a problem is reported in plain words, at its position", () => {
     ])
   })
 
-  test("keys of records at the key", () => {
+  test("problems of record keys are reported at the key", () => {
     const names = z.record(z.string().regex(/^[a-z]+$/), z.number())
     expect(summarize("ok: 1\nNot ok: 2\n", names)).toEqual([
       'BAD_KEY 2:1+6 The key must match /^[a-z]+$/; "Not ok" does not.',
@@ -179,7 +179,7 @@ describe("a union reports the problems of the branch that was probably meant", (
     ])
   })
 
-  test("when no branch accepts such a value, the values they accept", () => {
+  test("if no branch accepts such a value, the accepted values", () => {
     const schema = z.strictObject({
       a: z.union([z.string(), z.boolean(), z.array(z.string())]).optional(),
       b: z.union([z.literal("never"), z.strictObject({ times: z.int() })]).optional(),
@@ -195,7 +195,7 @@ describe("a union reports the problems of the branch that was probably meant", (
     ])
   })
 
-  test("through schemas that contain themselves", () => {
+  test("in recursive schemas", () => {
     interface Group {
       readonly type: "group"
       readonly items: readonly (Group | z.infer<typeof shell>)[]

@@ -1,23 +1,24 @@
-/** Data of a document against a zod schema: the typed value, or what is wrong with it and where. And the schema itself, for editors. */
+/**
+ * Validates data of a document with a zod schema: returns the typed value, or reports the problems with their positions.
+ * Also exports the schema for editors.
+ */
 import { z } from "zod"
 import type { Json } from "../core/index.ts"
 import { nearest } from "../text/index.ts"
-import { type Diagnostic, Report } from "./diagnostic.ts"
+import { type Diagnostic, type Path, Report } from "./diagnostic.ts"
 import type { Document } from "./parse-document.ts"
 import { either, fieldName, kindFound, kindWanted, limitSentence, oneOf, quotedValue } from "./shape-words.ts"
-import type { Path } from "./source-range.ts"
-import { judgeUnion } from "./union-branch.ts"
 
 /** Maximum suggestions: each costs time, and more are not useful. */
 const MAX_SUGGESTED = 100
 
-/** A zod issue, and what was noted about it while zod still knew the schema. */
+/** A zod issue, with notes that were taken while zod still knew the schema. */
 type Issue = z.core.$ZodIssue & { readonly knownKeys?: readonly string[]; readonly ownWords?: boolean }
 
 /**
- * Checks what is at `path` of the document. A schema's own messages are kept. A custom issue may bring a code
- * and a suggestion of its own: `params: { code, suggestion }`. Where unknown fields are all that is wrong, the value
- * without them is returned too, so that later checks can run.
+ * Validates the data at `path` of the document. Messages of the schema itself are kept. A custom issue may have its own
+ * code and suggestion: `params: { code, suggestion }`. If unknown fields are the only problem, the value without them is
+ * returned too, so that later checks can run.
  */
 export function readShape<T>(
   document: Document,
@@ -43,12 +44,12 @@ function without(data: Json, paths: readonly Path[]): Json {
   return rest
 }
 
-/** Called by zod for every issue without a message of the schema's: what is set here stays on the issue. */
+/** zod calls it for every issue without a message of the schema. Properties that are set here stay on the issue. */
 function noteSchema(issue: z.core.$ZodRawIssue): string {
   const notes: Record<string, unknown> = issue
   notes.ownWords = true
   if (issue.code === "unrecognized_keys") notes.knownKeys = keysOf(issue.inst)
-  // For a string where a whole number is wanted, zod says "number".
+  // For a string instead of a whole number, zod reports "number".
   if (issue.code === "invalid_type" && isWhole(issue.inst)) notes.expected = "int"
   return ""
 }
@@ -77,9 +78,9 @@ function valueAt(data: Json, path: Path): Json | undefined {
 class ShapeReport {
   readonly #document: Document
   readonly #report = new Report()
-  /** Fields that the schema does not have. */
+  /** Fields that are not in the schema. */
   readonly unknown: Path[] = []
-  /** The right names of fields that are misspelt. */
+  /** The correct names of misspelt fields. */
   readonly #misspelt = new Set<string>()
   readonly #missing: { readonly path: Path; readonly message: string }[] = []
 
@@ -87,7 +88,7 @@ class ShapeReport {
     this.#document = document
   }
 
-  /** A misspelt field is not reported as missing, too. */
+  /** A misspelt field is not also reported as missing. */
   finish(): readonly Diagnostic[] {
     for (const { path, message } of this.#missing) {
       if (!this.#misspelt.has(JSON.stringify(path))) this.#error("MISSING_FIELD", message, path)
@@ -145,7 +146,7 @@ class ShapeReport {
     this.#error("UNKNOWN_FIELD", message, path, "key", suggestion)
   }
 
-  /** Problems of missing fields. */
+  /** The missing field that an unknown key probably stands for. */
   #meantBy(key: string, known: readonly string[], owner: Path): string | undefined {
     return nearest(
       key,
@@ -156,7 +157,7 @@ class ShapeReport {
   #union(issue: Issue & { code: "invalid_union" }, path: Path): void {
     const message = schemaMessage(issue)
     if (message !== undefined) return this.#error("INVALID_VALUE", message, path)
-    // Reported at the discriminator's path, with the values it may have.
+    // Reported at the discriminator's path, with its possible values.
     if (issue.discriminator !== undefined && issue.errors.length === 0) {
       return this.#misfit(issue, path, [], "options" in issue ? (issue.options ?? []) : [])
     }
@@ -172,7 +173,7 @@ class ShapeReport {
     else this.#misfit(issue, join(path, finding.path), finding.types, finding.values)
   }
 
-  /** Not there at all, of another kind, or none of the values it may have. */
+  /** A missing value, a value of another kind, or none of the possible values. */
   #misfit(issue: Issue, path: Path, types: readonly string[], values: readonly unknown[]): void {
     const kinds = types.map(kindWanted)
     const wanted = either(values.length > 0 ? [...kinds, oneOf(values)] : kinds)
@@ -210,7 +211,7 @@ function join(base: Path, path: readonly PropertyKey[]): Path {
   return [...base, ...path.map((part) => (typeof part === "symbol" ? String(part) : part))]
 }
 
-/** The message that the schema itself has for this. */
+/** The message that the schema itself defines. */
 function schemaMessage(issue: Issue): string | undefined {
   return issue.ownWords || issue.message === "" ? undefined : issue.message
 }
@@ -220,7 +221,7 @@ function inSentence(path: Path): string {
   return name.startsWith("Item") ? name.toLowerCase() : name
 }
 
-/** The way to write what was probably meant: `yes` is a string in YAML 1.2, and so is "5". */
+/** How to write what was probably meant: `yes` is a string in YAML 1.2, and so is "5". */
 function meantByType(found: Json, types: readonly string[]): string | undefined {
   if (typeof found === "string") {
     if (types.includes("boolean")) return BOOLEANS.get(found.toLowerCase())
@@ -240,14 +241,14 @@ const BOOLEANS = new Map([
   ["off", "false"],
 ])
 
-/** A schema for editors. Draft 7 is what VS Code's JSON and YAML support, and most other editors, understand in full. */
+/** A schema for editors, in draft 7, which VS Code's JSON and YAML extensions and most other editors fully support. */
 export function jsonSchemaFor(
   schema: z.ZodType,
   { id, title }: { readonly id: string; readonly title: string },
 ): Record<string, unknown> {
   const { $schema, ...body } = z.toJSONSchema(schema, {
     target: "draft-7",
-    // What people write, before defaults and transforms.
+    // The input type, before defaults and transforms.
     io: "input",
     unrepresentable: "any",
     override: ({ jsonSchema }) => tidy(jsonSchema),
@@ -255,7 +256,7 @@ export function jsonSchemaFor(
   return { $schema, $id: id, title, ...(withPlainReferences(body) as object) }
 }
 
-/** zod wraps some references (`{ allOf: [{ $ref }] }`), although nothing stands beside them. */
+/** zod wraps some references (`{ allOf: [{ $ref }] }`) without any sibling keywords. */
 function withPlainReferences(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(withPlainReferences)
   if (typeof part !== "object" || part === null) return part
@@ -269,7 +270,7 @@ function withPlainReferences(part: unknown): unknown {
 
 /** Removes noise from an editor's hints. */
 function tidy(schema: z.core.JSONSchema.BaseSchema): void {
-  // z.int() bounds every whole number by what a double holds exactly.
+  // z.int() limits every whole number to the safe integers.
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
   // Keys are always strings.
@@ -277,4 +278,94 @@ function tidy(schema: z.core.JSONSchema.BaseSchema): void {
   if (typeof keys === "object" && Object.keys(keys).length === 1 && keys.type === "string") {
     delete schema.propertyNames
   }
+}
+
+/**
+ * A value matches no branch of a union: finds the branch that was probably meant, by its discriminator or by the best
+ * match. Reporting the problems of all branches would hide the relevant ones.
+ */
+type UnionFinding =
+  /** One branch was meant, and these are its problems. */
+  | { readonly kind: "branch"; readonly issues: readonly z.core.$ZodIssue[] }
+  /** No branch takes the value at this path: what they would take instead. */
+  | {
+      readonly kind: "misfit"
+      readonly path: readonly PropertyKey[]
+      readonly types: readonly string[]
+      readonly values: readonly unknown[]
+    }
+
+function judgeUnion(branches: readonly (readonly z.core.$ZodIssue[])[]): UnionFinding {
+  const fitting = branches.filter((issues) => !issues.some((issue) => isMisfit(issue, 0)))
+  if (fitting.length === 0) return { kind: "misfit", path: [], ...wantedAt(branches.flat(), []) }
+  const [only] = fitting
+  if (fitting.length === 1 && only !== undefined) return { kind: "branch", issues: only }
+
+  // Fields for which every branch requires a different value distinguish the branches.
+  const key = discriminatorOf(fitting)
+  if (key !== undefined) return { kind: "misfit", path: [key], ...wantedAt(fitting.flat(), [key]) }
+  return { kind: "branch", issues: best(fitting) }
+}
+
+/** Whether the issue reports that the value at a path of this length has another kind. */
+function isMisfit(issue: z.core.$ZodIssue, length: number): boolean {
+  if (issue.path.length !== length) return false
+  if (issue.code === "invalid_type" || issue.code === "invalid_value") return true
+  return (
+    issue.code === "invalid_union" &&
+    issue.errors.length > 0 &&
+    issue.errors.every((branch) => branch.some((inner) => isMisfit(inner, 0)))
+  )
+}
+
+function discriminatorOf(branches: readonly (readonly z.core.$ZodIssue[])[]): PropertyKey | undefined {
+  const [first = [], ...others] = branches.map((issues) => literalMisfits(issues))
+  return first.find((key) => others.every((keys) => keys.includes(key)))
+}
+
+function literalMisfits(issues: readonly z.core.$ZodIssue[]): PropertyKey[] {
+  return issues.flatMap(({ code, path }) => (code === "invalid_value" && path.length === 1 ? path : []))
+}
+
+/** The branch with the fewest wrong literals, then the fewest problems: a branch with another `type` was not meant. */
+function best(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] {
+  const ranked = branches.map((issues) => ({
+    issues,
+    literals: literalMisfits(issues).length,
+    count: countOf(issues),
+  }))
+  ranked.sort((a, b) => a.literals - b.literals || a.count - b.count)
+  return ranked[0]?.issues ?? []
+}
+
+function countOf(issues: readonly z.core.$ZodIssue[]): number {
+  let count = 0
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys") count += issue.keys.length
+    else if (issue.code === "invalid_union" && issue.errors.length > 0) {
+      count += Math.min(...issue.errors.map(countOf))
+    } else count++
+  }
+  return count
+}
+
+interface Wanted {
+  readonly types: readonly string[]
+  readonly values: readonly unknown[]
+}
+
+function wantedAt(issues: readonly z.core.$ZodIssue[], path: readonly PropertyKey[]): Wanted {
+  const types: string[] = []
+  const values: unknown[] = []
+  for (const issue of issues) {
+    if (issue.path.length !== path.length || issue.path.some((part, i) => part !== path[i])) continue
+    if (issue.code === "invalid_type") types.push(issue.expected)
+    else if (issue.code === "invalid_value") values.push(...issue.values)
+    else if (issue.code === "invalid_union") {
+      const inner = wantedAt(issue.errors.flat(), [])
+      types.push(...inner.types)
+      values.push(...inner.values)
+    }
+  }
+  return { types, values }
 }

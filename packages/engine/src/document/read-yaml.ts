@@ -1,6 +1,6 @@
 /**
- * The yaml package's nodes → data with offsets. Anchors, aliases and merge keys are resolved here, in the order
- * of the text, and bounded by what they bring in: the package counts uses instead, and searches the whole
+ * Converts the nodes of the yaml package to data with offsets. Anchors, aliases and merge keys are resolved here, in the
+ * order of the text, and limited by the size that they add. The package counts uses instead, and searches the whole
  * document for each.
  */
 import {
@@ -36,7 +36,7 @@ import {
 } from "./written.ts"
 import { composeYaml } from "./yaml-syntax.ts"
 
-/** How many values aliases and merge keys may add to those that are written. */
+/** Maximum values that aliases and merge keys may add to the written ones. */
 const MAX_ALIASED = 100_000
 
 export function readYaml(text: string, report: SourceReport): ReadResult {
@@ -48,18 +48,18 @@ export function readYaml(text: string, report: SourceReport): ReadResult {
   return { root, sound: sound && reader.isWhole }
 }
 
-/** Nothing but white space and comments. */
+/** Whether there is only white space and comments. */
 function isEmpty(node: unknown): boolean {
   return isScalar(node) && node.value === null && (node.source ?? "") === "" && node.tag === undefined
 }
 
 class YamlReader {
-  /** False when something was left out because it is too much. */
+  /** False if something was omitted because of its size. */
   isWhole = true
   readonly #text: string
   readonly #report: SourceReport
   readonly #anchors = new Map<string, WrittenAlias["target"]>()
-  /** Anchors whose value is being read: an alias to one would be inside itself. */
+  /** Anchors whose value is being read: an alias to one of them would be recursive. */
   readonly #open = new Set<string>()
   #aliased = 0
   #depth = 0
@@ -89,7 +89,7 @@ class YamlReader {
       return written
     }
     if (isScalar(node)) return this.#scalar(node)
-    // Only after errors does the package leave a value out.
+    // The package omits a value only after errors.
     return nothing({ start: 0, end: 0 })
   }
 
@@ -111,7 +111,7 @@ class YamlReader {
     return writtenList(start, end, items)
   }
 
-  /** `[a: 1]`: a mapping of one. */
+  /** `[a: 1]`: a mapping with one entry. */
   #lonePair(pair: Pair): Written {
     const entries = new Map<string, WrittenEntry>()
     this.#entry(pair, entries)
@@ -127,7 +127,7 @@ class YamlReader {
       if (isMergeKey(pair.key)) merges.push({ key: rangeOf(pair.key), value: this.read(pair.value) })
       else this.#entry(pair, entries)
     }
-    // What is written here wins over what is merged, wherever the merge key stands.
+    // Written entries take precedence over merged ones, wherever the merge key is.
     for (const { key, value } of merges) this.#merge(entries, key, value)
     return writtenMap(start, end, entries)
   }
@@ -142,13 +142,13 @@ class YamlReader {
     else this.#report.duplicateKey(name, key, first.key)
   }
 
-  /** What is left empty has the place of its key: behind the colon there is nothing to point at. */
+  /** An empty value has the position of its key, because there is nothing after the colon. */
   #valueOf(pair: Pair, key: Range): Written {
     const value = this.read(pair.value)
     return value.kind === "scalar" && value.value === null && value.start >= value.end ? nothing(key) : value
   }
 
-  /** The key as it is written: `1`, `yes` and `null` are names, too. */
+  /** The key as written: `1`, `yes` and `null` are names, too. */
   #keyName(key: unknown, range: Range): string | undefined {
     const written = this.read(key)
     const scalar = throughAlias(written)
@@ -204,7 +204,7 @@ class YamlReader {
     this.#aliased += sizeOf(value)
     if (this.#aliased > MAX_ALIASED) {
       this.isWhole = false
-      // Reported once: every later alias is refused as well.
+      // Reported once, because every later alias is refused as well.
       if (this.#aliased - sizeOf(value) <= MAX_ALIASED) {
         const most = `${MAX_ALIASED} values, or ${(MAX_ALIASED * CHARACTERS_PER_VALUE) / 1_000_000} MB of text`
         const message = `Aliases expand to more than ${most}. Use fewer aliases or smaller anchors.`

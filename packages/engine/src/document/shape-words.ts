@@ -1,9 +1,9 @@
-/** What a schema wants and what it found, in words. */
+/** Phrases for what a schema expects and what it found. */
 import type { z } from "zod"
 import { cutText } from "../text/index.ts"
-import type { Path } from "./source-range.ts"
+import type { Path } from "./diagnostic.ts"
 
-/** What is meant, as a sentence begins: `` `max_steps` ``, `item 2 of `tools``. */
+/** The subject of a sentence: `` `max_steps` ``, `item 2 of `tools``. */
 export function fieldName(path: Path): string {
   const last = path.at(-1)
   if (last === undefined) return "The file"
@@ -24,12 +24,12 @@ const KINDS: Record<string, string> = {
   null: "null",
 }
 
-/** A type as zod names it. */
+/** The name of a zod type. */
 export function kindWanted(expected: string): string {
   return Object.hasOwn(KINDS, expected) ? (KINDS[expected] ?? expected) : `a ${expected}`
 }
 
-/** A value of the document. */
+/** The kind of a value of the document. */
 export function kindFound(value: unknown): string {
   if (value === null || value === undefined) return "empty"
   if (Array.isArray(value)) return "a list"
@@ -38,7 +38,7 @@ export function kindFound(value: unknown): string {
   return typeof value === "object" ? "a mapping" : String(value)
 }
 
-/** A value as one writes it, cut when it is long. */
+/** A value as source text, truncated if it is long. */
 export function quotedValue(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length <= 42 ? text : `${cutText(text, 39)}…${typeof value === "string" ? '"' : ""}`
@@ -51,7 +51,7 @@ export function either(words: readonly string[]): string {
   return unique.length === 0 ? last : `${unique.join(", ")} or ${last}`
 }
 
-/** `one of "a", "b"`, cut when there are many. */
+/** `one of "a", "b"`, truncated if there are many. */
 export function oneOf(values: readonly unknown[]): string {
   const unique = [...new Set(values.map(quotedValue))]
   if (unique.length === 1) return unique[0] ?? ""
@@ -62,7 +62,7 @@ export function oneOf(values: readonly unknown[]): string {
 
 type Issue = z.core.$ZodIssue
 
-/** What is wrong with a value of the right kind, or with a key. `name` is how the sentence begins. */
+/** The problem of a value of the right kind, or of a key. `name` is the subject of the sentence. */
 export function limitSentence(issue: Issue, name: string, found: unknown): string {
   switch (issue.code) {
     case "too_small":

@@ -1,21 +1,21 @@
 /**
- * Data as it is written: every value with its offsets in the source. Both readers (YAML, JSON) make this; the data and
- * all source ranges come from it. Depth and size count what aliases bring in, so that a reader can refuse a small file
- * that means a huge value before any code walks through it.
+ * Data with the offsets of every value in the source. Both readers (YAML, JSON) produce it; the data and all source
+ * ranges are derived from it. Depth and size include aliased values, so that a reader can refuse a small file that
+ * expands to a huge value before any code walks through it.
  */
 import type { Json } from "../core/index.ts"
 
 export interface ReadResult {
-  /** Undefined when the file holds no value. */
+  /** Undefined if the file contains no value. */
   readonly root: Written | undefined
-  /** Whether the root is what was meant: false after mistakes that may have torn the structure. */
+  /** False after mistakes that may have broken the structure. */
   readonly sound: boolean
 }
 
 export interface Range {
   /** Offset of the first character. */
   readonly start: number
-  /** Offset behind the last. */
+  /** Offset after the last. */
   readonly end: number
 }
 
@@ -56,7 +56,7 @@ export interface WrittenAlias extends Range {
 export type Written = WrittenScalar | WrittenList | WrittenMap | WrittenAlias
 
 export const MAX_DEPTH = 200
-/** Aliased often enough, a long string is as bad as many values. */
+/** A long string that is aliased often is as bad as many values. */
 export const CHARACTERS_PER_VALUE = 100
 export const MAX_VALUES = 500_000
 
@@ -96,8 +96,8 @@ export function throughAlias(written: Written): Exclude<Written, WrittenAlias> {
 }
 
 /**
- * The plain data, as JSON.parse would have made it: `__proto__` is a key like any other. Nothing is shared
- * between aliases. The reader has bounded depth and size.
+ * The plain data, like JSON.parse: `__proto__` is an ordinary key. Nothing is shared between aliases. The reader has
+ * limited depth and size.
  */
 export function dataOf(written: Written): Json {
   const value = throughAlias(written)
@@ -109,7 +109,7 @@ export function dataOf(written: Written): Json {
     case "map": {
       const data: Record<string, Json> = {}
       for (const [key, entry] of value.entries) {
-        // Assigned, `__proto__` would be the object's prototype.
+        // An assignment of `__proto__` would set the object's prototype.
         if (key === "__proto__") Object.defineProperty(data, key, { ...FIELD, value: dataOf(entry.value) })
         else data[key] = dataOf(entry.value)
       }
@@ -120,16 +120,16 @@ export function dataOf(written: Written): Json {
 
 const FIELD = { writable: true, enumerable: true, configurable: true }
 
-/** The source of every character of a value: as it stands there, or one by one. */
+/** The source positions of a value's characters: one offset, or one position per character. */
 type Source = { readonly offset: number } | { readonly starts: Int32Array; readonly ends: Int32Array }
 
-/** A long string may have many problems: its source is searched once. */
+/** A long string may have many problems, so its source is searched once. */
 const known = new WeakMap<WrittenScalar, Source | "unknown">()
 
 /**
- * The source of the characters `from` to `to` of a string, or undefined when it cannot be found. Quotes, escapes,
- * indentation and folded lines do not change the order of the characters that are not white space, so those are paired
- * one by one, and the white space between is taken to lie between them.
+ * The source of the characters `from` to `to` of a string. Undefined if it cannot be found. Quotes, escapes, indentation
+ * and folded lines do not change the order of the characters that are not white space, so those are matched one by one,
+ * and the white space is assumed to be between them.
  */
 export function insideString(
   text: string,
@@ -172,7 +172,8 @@ function pair(text: string, scalar: WrittenScalar, value: string): Source | unde
   for (const found of charactersOf(text, scalar)) {
     const first = at
     const { end, lastBreak } = gapAt(value, at)
-    // White space on the line of the next character lies right before it; other, right behind the one before.
+    // White space on the line of the next character is directly before it; other white space is directly after the
+    // previous character.
     while (at < end) {
       const isSameLine = at > lastBreak
       const start = isSameLine ? found.start - (end - at) : after + at - first
@@ -187,7 +188,7 @@ function pair(text: string, scalar: WrittenScalar, value: string): Source | unde
   return { starts, ends }
 }
 
-/** Where the white space ends that begins here, and where its last line break is. */
+/** The end of the white space that begins here, and its last line break. */
 function gapAt(value: string, index: number): { readonly end: number; readonly lastBreak: number } {
   let end = index
   let lastBreak = -1
@@ -207,7 +208,7 @@ function bodyStart(text: string, scalar: WrittenScalar): number {
   return header === -1 ? scalar.end : header + 1
 }
 
-/** The characters of the source that are not white space, decoded. */
+/** The decoded characters of the source that are not white space. */
 function* charactersOf(text: string, scalar: WrittenScalar): Generator<Range & { readonly unit: string }> {
   const { style } = scalar
   const end = style === "single" || style === "double" ? scalar.end - 1 : scalar.end
@@ -242,7 +243,7 @@ function escapeAt(text: string, start: number): { readonly decoded: string; read
   return { decoded: NAMED[name] ?? name, end: start + 2 }
 }
 
-/** White space as both YAML's folding and the escapes above have it. */
+/** White space for YAML's folding and for the escapes above. */
 function isSpace(unit: string | undefined): boolean {
   return unit !== undefined && /[\s\x85]/.test(unit)
 }

@@ -1,12 +1,12 @@
 /**
- * YAML text → the nodes of the yaml package, or the reasons why not. The text is fed to the package lexeme by
- * lexeme: what would exhaust the stack or the memory is refused before the nodes are made.
+ * Parses YAML text to the nodes of the yaml package, or reports the errors. The text is passed to the package lexeme by
+ * lexeme: input that would exhaust the stack or the memory is refused before the nodes are created.
  */
 import { Composer, type CST, type Document, type ErrorCode, Lexer, Parser, type YAMLError } from "yaml"
 import type { SourceReport } from "./diagnostic.ts"
 import { MAX_DEPTH, MAX_VALUES } from "./written.ts"
 
-/** The package makes an error of each, and an error is slow to make: of more than this, one is reported. */
+/** The package creates a slow error object for each. Beyond this number, only one is reported. */
 const MAX_ESCAPES = 1_000
 const ESCAPE = /\\(?:[0abefnrtvNLP_ "\\/\t\r\n]|x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8})|\\/g
 
@@ -35,7 +35,7 @@ export function composeYaml(text: string, report: SourceReport): ComposedYaml {
   const composer = new Composer({
     schema: "core",
     merge: false,
-    // The package compares every key with every other; ours are checked in one go.
+    // The package compares every key with every other. Here keys are checked in linear time.
     uniqueKeys: false,
     resolveKnownTags: false,
     prettyErrors: false,
@@ -68,14 +68,14 @@ function tokensOf(text: string, report: SourceReport): CST.Token[] | undefined {
   return tokens
 }
 
-/** The `---` that opens a document; the package's range begins behind it. */
+/** The `---` that opens a document. The package's range begins after it. */
 function startOf(document: Document.Parsed, text: string): number {
   const content = document.range[0]
   const marker = text.lastIndexOf("---", content)
   return marker === -1 ? content : marker
 }
 
-/** One mistake often makes several errors on its line: the first is reported. */
+/** One mistake often causes several errors on its line: only the first is reported. */
 function reportErrors(errors: readonly YAMLError[], openings: Openings, report: SourceReport): boolean {
   let sound = true
   const lines = new Set<number>()
@@ -83,7 +83,7 @@ function reportErrors(errors: readonly YAMLError[], openings: Openings, report: 
     if (error.name === "YAMLWarning" && error.code !== "TAG_RESOLVE_FAILED") continue
     const start = openings.of(error) ?? error.pos[0]
     const end = start === error.pos[0] ? error.pos[1] : start + 1
-    // A tag that is not known leaves the structure whole.
+    // An unknown tag leaves the structure intact.
     if (error.code !== "TAG_RESOLVE_FAILED") sound = false
     const line = report.lineOf(start)
     if (lines.has(line)) continue
@@ -94,16 +94,16 @@ function reportErrors(errors: readonly YAMLError[], openings: Openings, report: 
   return sound
 }
 
-/** The quotes and brackets that are never closed: the package only reports where it gave up looking for the end. */
+/** Unclosed quotes and brackets: the package only reports where it stopped looking for the end. */
 class Openings {
   /** Of quoted strings: end → start. */
   readonly #quotes = new Map<number, number>()
   readonly #brackets: number[] = []
-  /** Offsets of what YAML does not know behind a backslash. */
+  /** Offsets of invalid escapes. */
   readonly badEscapes: number[] = []
   #isSorted = false
 
-  /** Reads a document's tokens, without recursion; returns the offset of what is nested too deep. */
+  /** Reads a document's tokens, without recursion. Returns the offset at which the nesting is too deep. */
   read(root: CST.Token): number | undefined {
     const open: { readonly token: CST.Token; readonly depth: number }[] = [{ token: root, depth: 0 }]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -159,7 +159,7 @@ function isClosing(token: CST.SourceToken): boolean {
   return token.type === "flow-map-end" || token.type === "flow-seq-end"
 }
 
-/** The yaml package's errors, worded so that one knows what to change. */
+/** Translates the yaml package's errors to messages with advice. */
 function inPlainWords(error: YAMLError): { readonly code: string; readonly message: string } {
   if (error.code === "TAG_RESOLVE_FAILED") {
     const tag = /^Unresolved tag: (.*)$/.exec(error.message)?.[1]?.replace(/^tag:yaml\.org,2002:/, "!!")

@@ -1,4 +1,4 @@
-/** Calls of functions and methods, and macros: `list.map(x, …)` runs its body for every item. */
+/** Compiles calls of functions and methods, and macros: `list.map(x, …)` evaluates its body for every item. */
 import type { ASTNode } from "@marcbachmann/cel-js"
 import type { Json } from "../core/index.ts"
 import { type Evaluation, FAILURE_COST, MAX_MACRO_ITEMS, readPattern } from "./evaluation.ts"
@@ -14,12 +14,12 @@ export interface Code {
   readonly kind: StaticKind
 }
 
-/** The compiler, as calls use it. */
+/** The part of the compiler that calls need. */
 export interface Compiler {
   readonly spelling: Spelling
-  /** Whether the expression makes new strings, lists or objects. */
+  /** Whether the expression creates new strings, lists or objects. */
   builds: boolean
-  /** How many nodes were compiled. */
+  /** The number of compiled nodes. */
   readonly size: number
   compile(node: ASTNode): Code
   at(node: Span): Span
@@ -48,7 +48,7 @@ export function compileMethod(
   return apply(compiler, name, found, [owner, ...args], node)
 }
 
-/** True when the path leads somewhere, be it to null. */
+/** True if the path exists, even if its value is null. */
 function compileHas(compiler: Compiler, args: readonly ASTNode[], node: Span): Code {
   const [path] = args
   const isPath = path !== undefined && args.length === 1 && ["id", ".", "[]"].includes(path.op)
@@ -118,7 +118,7 @@ type Body = (run: Evaluation) => Json | undefined
 type Test = (run: Evaluation) => boolean
 type Each = (run: Evaluation, visit: () => boolean) => void
 
-/** Macros go over lists, and over the keys of objects. Each item costs the operations of the body. */
+/** Macros iterate over lists, and over the keys of objects. Each item costs the operations of the body. */
 function compileMacro(
   compiler: Compiler,
   name: string,
@@ -195,7 +195,7 @@ function quantifier(name: string, each: Each, test: Test) {
   }
 }
 
-/** A test is a condition of its own: for an item where its path is missing, it is false. */
+/** A test is a separate condition: it is false for an item whose path is missing. */
 function testOf(compiler: Compiler, code: Code, node: ASTNode): Test {
   const truth = truthOf(compiler.spelling, compiler.at(node))
   return (run) => {

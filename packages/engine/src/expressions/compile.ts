@@ -1,7 +1,7 @@
 /**
- * An expression as functions. cel-js parses; everything after that is here, because its values are JSON (one kind
- * of number), its cost is bounded, and a missing path is not an error. What cannot work for any values is
- * found while compiling.
+ * Compiles an expression to functions. cel-js only parses: evaluation is implemented here, because values are JSON (one
+ * kind of number), the cost is bounded, and a missing path is not an error. Operations that cannot succeed for any values
+ * are reported at compile time.
  */
 import { type ASTNode, parse } from "@marcbachmann/cel-js"
 import type { Json } from "../core/index.ts"
@@ -14,7 +14,7 @@ import type { Spelling } from "./syntax.ts"
 import { kindOf, nameOfKind, type StaticKind } from "./values.ts"
 
 export interface Compiled extends Code {
-  /** It makes new strings, lists or objects, so that the size of its value must be checked. */
+  /** Whether it creates new strings, lists or objects, so that the size of its value must be checked. */
   readonly builds: boolean
 }
 
@@ -28,7 +28,7 @@ function parseCel(source: string, { cel }: Rewritten): ASTNode {
   try {
     return parse(cel.text).ast
   } catch (error) {
-    // Only the parser's own errors get here.
+    // Only the parser's own errors reach this point.
     const { code = "", range, summary = "" } = error as { code?: string; range?: Span; summary?: string }
     if (range !== undefined && range.start >= cel.text.length) {
       const end = source.length
@@ -63,7 +63,7 @@ function plainly(summary: string): string {
 class ExpressionCompiler implements Compiler {
   readonly spelling: Spelling
   builds = false
-  /** How many nodes were compiled: what a macro's body costs. */
+  /** The number of compiled nodes, which is the cost of a macro's body. */
   size = 0
   readonly #rewritten: Rewritten
   readonly #bound: { readonly name: string; readonly slot: number }[] = []
@@ -121,7 +121,7 @@ class ExpressionCompiler implements Compiler {
     return this.#rewritten.cel.sourceOf(node)
   }
 
-  /** Compiles what sees the name; gives it a slot of its own, so that macros can be nested. */
+  /** Compiles the code that sees the name. Each binding has its own slot, so that macros can be nested. */
   binding<T>(name: string, inside: (slot: number) => T): T {
     const slot = this.#slots++
     this.#bound.push({ name, slot })
@@ -196,10 +196,9 @@ class ExpressionCompiler implements Compiler {
   }
 
   /**
-   * A side that fails does not matter when the other side decides alone (CEL's rule): `$a.missing || $b` is true
-   * when `$b` is. In the graph spelling the value is that of the side that decided, as in `name or "nobody"`.
-   *
-   * A missing path on a side that is true or false does not excuse a failure of the other side.
+   * A failing operand does not matter if the other operand decides alone (CEL's rule): `$a.missing || $b` is true if `$b`
+   * is. In the graph spelling the value is that of the deciding operand, as in `name or "nobody"`. A missing path in an
+   * operand that is true or false does not excuse a failure of the other operand.
    */
   #logic(operator: "&&" | "||", [first, second]: readonly [ASTNode, ASTNode], node: Span): Code {
     const [left, right] = [this.#condition(first), this.#condition(second)]
@@ -242,7 +241,7 @@ class ExpressionCompiler implements Compiler {
     return { run, kind: yes.kind === no.kind ? yes.kind : "any" }
   }
 
-  /** In the steps spelling, an operand that can never be a condition (`1 && $x`) is a mistake. */
+  /** In the steps spelling, an operand that can never be a condition (`1 && $x`) is an error. */
   #condition(node: ASTNode): Code {
     const code = this.compile(node)
     if (this.spelling === "graph" || code.kind === "boolean" || code.kind === "any") return code

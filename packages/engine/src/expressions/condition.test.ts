@@ -18,7 +18,7 @@ describe("a condition of steps", () => {
     expect(holds("!$value", value)).toBe(true)
   })
 
-  it("is false when its path is missing", () => {
+  it("is false if its path is missing", () => {
     expect(holds("{{ $steps.qa.output.is_approved }}")).toBe(false)
     expect(holds("!$steps.qa.output.is_approved")).toBe(false)
     expect(holds("$steps.qa.output.score > 3")).toBe(false)
@@ -29,7 +29,7 @@ describe("a condition of steps", () => {
     [2, "2"],
     [{ a: 1 }, `{"a":1}`],
     [[], "[]"],
-  ])("%j is neither, and the error says so", (value, shown) => {
+  ])("%j is neither, and the error reports it", (value, shown) => {
     expect(() => holds("{{ $value }}", value)).toThrowError(
       expect.objectContaining({
         code: "CONDITION_NOT_BOOLEAN",
@@ -38,13 +38,13 @@ describe("a condition of steps", () => {
     )
   })
 
-  it("with text around an expression is rendered and then read", () => {
+  it("with text around an expression is rendered and then parsed", () => {
     expect(holds("{{ $value }}s", "ye")).toBe(true)
     expect(holds("{{ $value }} {{ $nothing }}", "no")).toBe(false)
     expect(() => holds("it's {{ $value }}", "so")).toThrowError(`"it's so"`)
   })
 
-  it("may be a word alone", () => {
+  it("may be a single word", () => {
     expect(holds("Yes")).toBe(true)
     expect(holds(" no ")).toBe(false)
   })

@@ -1,4 +1,4 @@
-/** One evaluation of an expression: where its values come from, and what it has cost so far. */
+/** One evaluation of an expression: the source of its values, and its cost so far. */
 import type { Json } from "../core/index.ts"
 import { compilePattern, isFound, type Pattern, PatternError } from "../text/patterns/index.ts"
 import { Failure, type Span, tooCostly } from "./expression-error.ts"
@@ -6,9 +6,9 @@ import type { Reference } from "./syntax.ts"
 import { member, type Path, valueAt } from "./values.ts"
 
 export const MAX_MACRO_ITEMS = 10_000
-/** Characters of a string, or of the JSON of a value, that an expression makes. */
+/** Maximum characters of a string, or of the JSON of a value, that an expression creates. */
 export const MAX_RESULT = 1_000_000
-/** What a failure costs to catch. */
+/** The cost of catching a failure. */
 export const FAILURE_COST = 400
 const MAX_WORK = 5_000_000
 const CHARACTERS_PER_UNIT = 64
@@ -16,12 +16,10 @@ const SINGLE_CHARACTERS_PER_UNIT = 8
 const KEY_COST = 4
 
 /**
- * Bounds what one expression may cost. Work is counted, not timed: the same expression over the same values stops at
- * the same point on every machine.
- *
- * One unit is about one operation on a value: a macro costs the operations of its body for every item that it
- * visits; comparing costs one for every element, reading text one for every 64 characters (8, where they are looked
- * at one by one), matching a pattern one for every 2 of its states that are tried.
+ * Limits the cost of one expression. Work is counted, not timed: the same expression over the same values stops at the
+ * same point on every machine. One unit is about one operation on a value. A macro costs the operations of its body for
+ * every visited item, a comparison one unit per element, reading text one unit per 64 characters (8 if they are examined
+ * one by one), and matching a pattern one unit per 2 tried states.
  */
 export class Work {
   #done = 0
@@ -50,14 +48,14 @@ export function checkResultSize(characters: number): void {
 }
 
 /**
- * The value of a root (`$input` → `input`), or undefined. Called when it is needed, once per reference, with the path
+ * Returns the value of a root (`$input` → `input`), or undefined. Called on demand, once per reference, with the path
  * that is going to be read from it.
  */
 export type Scope = (root: string, path?: Path) => Json | undefined
 
 export class Evaluation {
   readonly work = new Work()
-  /** What macros bind, by slot. */
+  /** Values that macros bind, by slot. */
   readonly slots: (Json | undefined)[] = []
   /** A path was missing. A failure after that is not an error: its value is missing too. */
   hasMissing = false
@@ -83,7 +81,7 @@ export class Evaluation {
     return value
   }
 
-  /** True when the pattern is found anywhere in the text. A pattern is compiled once per evaluation. */
+  /** Whether the pattern matches anywhere in the text. A pattern is compiled once per evaluation. */
   matches(text: string, source: string, at: Span): boolean {
     let pattern = this.#patterns.get(source)
     if (pattern === undefined) {
@@ -107,7 +105,7 @@ const TRIES_PER_UNIT = 2
 const COMPILING_COST = 1_000
 const INSTRUCTION_COST = 4
 
-/** The pattern of a `matches()`, or what is wrong with it. */
+/** The pattern of a `matches()`, or its error. */
 export function readPattern(source: string): Pattern | string {
   try {
     return compilePattern(source, PATTERN_LIMITS)

@@ -1,14 +1,14 @@
-/** What goes wrong with an expression: when it is read (with a place in its text), and when it is evaluated. */
+/** Errors of expressions: at compile time, with a position in the text, and at evaluation. */
 import { SuperstepError } from "../core/index.ts"
 import { clipped } from "../text/index.ts"
 
-/** Offsets into a source text: from `start` up to, not including, `end`. */
+/** Offsets into a source text: from `start` to `end`, exclusive. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-/** The text is not an expression. Found when it is compiled, never at run time. */
+/** The text is not an expression. Found at compile time, never at run time. */
 export class ExpressionError extends SuperstepError {
   readonly start: number
   readonly end: number
@@ -21,7 +21,7 @@ export class ExpressionError extends SuperstepError {
   }
 }
 
-/** An operation that its values do not allow. Stays inside: a missing path, `&&` and `||` can absorb it. */
+/** An operation that its values do not allow. Internal: a missing path, `&&` and `||` can absorb it. */
 export class Failure extends Error {
   readonly at: Span
 
@@ -31,7 +31,7 @@ export class Failure extends Error {
   }
 }
 
-/** What the caller of `evaluate` gets to see of a failure that nothing absorbed. */
+/** The error for the caller of `evaluate`, if nothing absorbed the failure. */
 export function expressionFailed(source: string, failure: Failure): SuperstepError {
   return new SuperstepError(
     "EXPRESSION_FAILED",
@@ -40,7 +40,7 @@ export function expressionFailed(source: string, failure: Failure): SuperstepErr
   )
 }
 
-/** Never absorbed: the expression asked for more than any expression gets. */
+/** Never absorbed: the expression exceeded a limit. */
 export function tooCostly(reason: string): SuperstepError {
   return new SuperstepError("EXPRESSION_TOO_COSTLY", `An expression was stopped: ${reason}.`, {
     retryable: false,

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest"
 import { isSuperstepError, type Json } from "../core/index.ts"
 import { condition, expression, type Spelling, template, variables } from "./index.ts"
 
-/** How strongly an operator binds, weakest first; `!` as a sign binds like a minus. */
+/** The precedence of an operator, weakest first; `!` binds like a unary minus. */
 const LEVELS = { or: 1, and: 2, not: 3, compare: 4, add: 5, multiply: 6, prefix: 7, atom: 8 }
 
 type Names = Readonly<Record<string, number | boolean>>
 
-/** A small expression: how it is written in each spelling, and what it is, said in JavaScript. */
+/** A small expression: its text in each spelling, and its value in JavaScript. */
 interface Tree {
   readonly print: (spelling: Spelling) => { readonly text: string; readonly level: number }
   readonly value: (names: Names) => number | boolean
@@ -31,7 +31,7 @@ function binary(
   [left, right]: readonly [Tree, Tree],
   value: Tree["value"],
 ): Tree {
-  // Comparisons are not chained, so both their sides bind stronger.
+  // Comparisons are not chained, so both their operands bind stronger.
   const leftLevel = level === LEVELS.compare ? level + 1 : level
   const print = (spelling: Spelling) => ({
     text: `${within(left, spelling, leftLevel)} ${operator} ${within(right, spelling, level + 1)}`,
@@ -155,7 +155,7 @@ const anyText = fc.oneof(
 )
 
 describe("expressions", () => {
-  it("mean in both spellings what the same tree means in JavaScript", () => {
+  it("have the same meaning in both spellings as the same tree in JavaScript", () => {
     fc.assert(
       fc.property(logical, names, (tree, given) => {
         const scope = (root: string): Json => {
@@ -175,7 +175,7 @@ describe("expressions", () => {
     )
   })
 
-  it("of any text throw nothing but errors of the family, with places inside the text", () => {
+  it("of any text throw only errors of the family, with positions inside the text", () => {
     const values: Json = { a: 1, b: [1, "x", null, { c: true }], steps: { "a-b": "yes" } }
     fc.assert(
       fc.property(anyText, fc.constantFrom<Spelling>("steps", "graph"), (text, spelling) => {
@@ -202,7 +202,7 @@ describe("expressions", () => {
     )
   })
 
-  it("tell every reference by the text that it stands for", () => {
+  it("report every reference with its source text", () => {
     fc.assert(
       fc.property(logical, (tree) => {
         const { text } = tree.print("steps")

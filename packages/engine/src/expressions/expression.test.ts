@@ -202,20 +202,20 @@ describe("a missing path", () => {
     expect(value("$nothing != null")).toBe(false)
   })
 
-  it("does not matter when the other side decides", () => {
+  it("does not matter if the other operand decides", () => {
     expect(value("$nothing > 3 || $index == 1")).toBe(true)
     expect(value("$index == 2 && $nothing")).toBe(false)
     expect(value("$nothing && $index == 2")).toBe(false)
     expect(value("$index == 1 ? 1 : $nothing")).toBe(1)
   })
 
-  it("is what has() asks for", () => {
+  it("is what has() tests", () => {
     expect(value("has($steps.gen.output.note)")).toBe(true)
     expect(value("has($steps.gen.output.other)")).toBe(false)
     expect(value("$people.filter(p, !has(p.age)).map(p, p.name)")).toEqual(["Cid"])
   })
 
-  it("makes a test on an item false, and no more than that item", () => {
+  it("makes a test on an item false, and only for that item", () => {
     expect(value("$people.filter(p, p.age < 100).size()")).toBe(2)
   })
 })
@@ -233,7 +233,7 @@ describe("a failure other than a missing path", () => {
     ["$input.substring(9)", "character 1", "outside a string of 5"],
     [`int($input)`, "character 1", "not a number"],
     ["$index.map(x, x)", "character 1", "needs a list"],
-  ])("%s reports what and where", (source, place, reason) => {
+  ])("%s reports the problem and its position", (source, place, reason) => {
     const run = () => value(source)
     expect(run).toThrowError(expect.objectContaining({ code: "EXPRESSION_FAILED", retryable: false }))
     expect(run).toThrowError(place)

@@ -9,13 +9,13 @@ import { jsonLength } from "./values.ts"
 
 export interface Expression {
   readonly source: string
-  /** What it reads, in the order of the text. Whether such roots exist is for the caller to check. */
+  /** Its references, in the order of the text. The caller checks whether the roots exist. */
   readonly references: readonly Reference[]
-  /** Undefined: a path that it needs is missing. */
+  /** Undefined if a path that it needs is missing. */
   evaluate(scope: Scope): Json | undefined
 }
 
-/** Throws an ExpressionError when the text is not an expression, or is one that can never work. */
+/** Throws an ExpressionError if the text is not an expression, or can never succeed. */
 export function expression(source: string, spelling: Spelling): Expression {
   if (source.length > MAX_EXPRESSION) {
     throw new ExpressionError(`An expression can have at most ${MAX_EXPRESSION} characters.`, {
@@ -34,7 +34,7 @@ export function expression(source: string, spelling: Spelling): Expression {
   return { source, references, evaluate: (scope) => run(source, compiled, scope) }
 }
 
-/** An expression that is a part of a longer text: its places are places in that text. */
+/** An expression that is part of a longer text. Its positions refer to that text. */
 export function expressionInside(text: string, start: number, end: number, spelling: Spelling): Expression {
   try {
     const inner = expression(text.slice(start, end), spelling)

@@ -6,15 +6,15 @@ import { firstOffset, lastOffset, splitBy } from "./text-search.ts"
 import { jsonLength, type Kind, readBoolean, textOf } from "./values.ts"
 
 export interface CelFunction {
-  /** The kinds that each argument may have; empty: any. */
+  /** The kinds that each argument may have. Empty: any. */
   readonly takes: readonly (readonly Kind[])[]
-  /** How many arguments at the end may be left out. */
+  /** The number of optional arguments at the end. */
   readonly optional?: number
   readonly returns: Kind | "any"
   readonly call: (args: readonly Json[], run: Evaluation, at: Span) => Json
 }
 
-// Arguments were checked against `takes` before `call` sees them.
+// Arguments are checked against `takes` before `call`.
 const text = (value: Json | undefined) => value as string
 const number = (value: Json | undefined) => value as number
 
@@ -45,9 +45,9 @@ export const FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map([
   ["bool", { takes: [["boolean", "number", "text"]], returns: "boolean", call: toBoolean }],
 ] satisfies [string, CelFunction][])
 
-/** All that is ASCII at once: letter by letter takes long. */
+/** Converts ASCII runs as a whole, because converting letter by letter is slow. */
 const ASCII = /[^\x80-\uFFFF]+/g
-/** More than reading: between other characters, it is letter by letter after all. */
+/** Higher than reading, because ASCII between other characters is converted letter by letter. */
 const ASCII_COST = 4
 
 export const METHODS: ReadonlyMap<string, CelFunction> = new Map([
@@ -169,7 +169,7 @@ function countCharacters(text: string): number {
   return text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)
 }
 
-/** The offset in a string of the character with this position; the end of the string when there are fewer. */
+/** The offset of the character at this position. The end of the string if there are fewer. */
 function offsetOf(text: string, position: number): number {
   let offset = 0
   for (let i = 0; i < position && offset < text.length; i++) {

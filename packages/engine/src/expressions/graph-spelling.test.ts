@@ -50,13 +50,13 @@ describe("the graph spelling", () => {
     expect(value(source)).toEqual(expected)
   })
 
-  it("gives the value that decided, as in `name or default`", () => {
+  it("returns the operand that decided, as in `name or default`", () => {
     expect(value(`goal or "no goal"`)).toBe("no goal")
     expect(value("latest and size")).toBe(4)
     expect(value("goal and size")).toBe("")
   })
 
-  it("takes what is missing for None", () => {
+  it("treats missing values as None", () => {
     expect(value("unknown is None")).toBe(true)
     expect(value("unknown.deep[2] is not None")).toBe(false)
     expect(value("not unknown")).toBe(true)
@@ -66,7 +66,7 @@ describe("the graph spelling", () => {
     expect(value("unknown > 3 or latest == 'done'")).toBe(true)
   })
 
-  it("asks for the first name of a path", () => {
+  it("requests the first name of a path", () => {
     const { references } = expression("outputs.triage.intents[-1] == goal", "graph")
     expect(references.map(({ root, path }) => [root, path])).toEqual([
       ["outputs", ["triage", "intents", -1]],

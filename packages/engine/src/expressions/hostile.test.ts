@@ -10,7 +10,7 @@ function evaluate(source: string, values: Record<string, unknown>, spelling: Spe
   return expression(source, spelling).evaluate((root) => values[root] as Json)
 }
 
-describe("what an expression cannot reach", () => {
+describe("data that an expression cannot reach", () => {
   class Secret {
     key = "secret"
   }
@@ -75,23 +75,23 @@ describe("what an expression cannot reach", () => {
     },
   )
 
-  it("finds no key that is not the object's own", () => {
+  it("finds only own keys of an object", () => {
     expect(evaluate(`"toString" in $object || "__proto__" in $parsed`, values)).toBe(false)
     expect(evaluate(`{"constructor": 1}.constructor`, values)).toBe(1)
     expect(() => evaluate(`{"__proto__": 1}`, values)).toThrowError("a key must be text")
   })
 
-  it("is not changed: a made object has no other prototype, and a pattern no state", () => {
+  it("is not changed: a created object has no other prototype, and a pattern no state", () => {
     expect(Object.getPrototypeOf(evaluate(`{"a": $parsed}`, values))).toBe(Object.prototype)
     expect(evaluate(`$text.matches("b") && $text.matches("b")`, values)).toBe(true)
   })
 })
 
-describe("what an expression may cost", () => {
+describe("the cost of an expression", () => {
   const many = Array.from({ length: 10_000 }, (_, i) => i)
   const long = "a".repeat(900_000)
 
-  it("lets a macro go over ten thousand items", () => {
+  it("lets a macro iterate over ten thousand items", () => {
     expect(evaluate("$many.filter(x, x % 2 == 0).map(x, x + 1).size()", { many })).toBe(5_000)
   })
 
@@ -144,7 +144,7 @@ describe("what an expression may cost", () => {
     expect(() => evaluate(source, values)).toThrowError(TOO_COSTLY)
   })
 
-  it("stops counting the keys of an object for every item in the graph spelling", () => {
+  it("counts listing the keys of an object for every item in the graph spelling", () => {
     const wide = Object.fromEntries(many.map((i) => [`k${i}`, i]))
     expect(() => evaluate("many.filter(x, wide)", { many, wide }, "graph")).toThrowError(TOO_COSTLY)
   })
@@ -153,14 +153,14 @@ describe("what an expression may cost", () => {
     expect(evaluate("$many.filter(x, x.age > 3).size()", { many })).toBe(0)
   })
 
-  it("finds a long part that nearly matches everywhere, in one go", () => {
+  it("searches a long part that nearly matches everywhere in linear time", () => {
     const [text, part] = ["ab".repeat(200_000), `aabb${"ab".repeat(50_000)}`]
     expect(evaluate("$text.contains($part)", { text, part })).toBe(false)
     expect(evaluate("$text.lastIndexOf($part)", { text, part: `${"ab".repeat(50_000)}b` })).toBe(-1)
   })
 
   it.each([["string($deep)"], ["$deep == $other"], ["[$deep]"], ["$deep in [$other]"]])(
-    "stops at values that are nested deeper than the stack goes: %s",
+    "stops at values that are nested deeper than the stack allows: %s",
     (source) => {
       const nested = () => JSON.parse("[".repeat(100_000) + "]".repeat(100_000))
       const values = { deep: nested(), other: nested() }
@@ -179,7 +179,7 @@ describe("what an expression may cost", () => {
     expect(() => condition(text, "steps").holds(() => "x")).toThrowError(/did not resolve to boolean/)
   })
 
-  it("stops no macro for the sake of a missing path", () => {
+  it("does not stop a macro because of a missing path", () => {
     expect(() => evaluate("$nothing > 1 || $more.exists(x, false)", { more: [...many, 1] })).toThrowError(
       TOO_COSTLY,
     )
@@ -191,7 +191,7 @@ describe("what an expression may cost", () => {
     ["(a*)*", "^(a*)*$"],
     ["(.*)(.*)(.*)b", "(.*)(.*)(.*)[^a!]"],
     ["a?{n}a{n}", `${"a?".repeat(100)}${"a".repeat(100)}b`],
-  ])("matches a pattern like %s without trying its ways one by one", (_, pattern) => {
+  ])("matches a pattern like %s without backtracking", (_, pattern) => {
     const text = `${"a".repeat(2_000)}!`
     expect(evaluate(`$text.matches($pattern)`, { text, pattern })).toBe(false)
   })
@@ -202,7 +202,7 @@ describe("what an expression may cost", () => {
     }
   })
 
-  it("bounds length and nesting before anything is parsed", () => {
+  it("limits length and nesting before anything is parsed", () => {
     expect(expression("1".padEnd(4_096), "steps").evaluate(() => null)).toBe(1)
     expect(() => expression("1".padEnd(4_097), "steps")).toThrowError(INVALID)
     const nested = (open: string, close: string, levels: number) =>
@@ -221,12 +221,12 @@ describe("what an expression may cost", () => {
     expect(() => expression(`$a${".trim()".repeat(300)}`, "steps")).toThrowError("has too many parts")
   })
 
-  it("bounds what a template renders", () => {
+  it("limits the size of a rendered template", () => {
     const text = template("{{ $long }}".repeat(12), "steps")
     expect(() => text.render(() => long)).toThrowError(TOO_COSTLY)
   })
 
-  it("hands a value through whole, however long it is", () => {
+  it("passes a value through unchanged, however long it is", () => {
     const huge = "x".repeat(2_000_000)
     expect(evaluate("$huge", { huge })).toBe(huge)
     expect(evaluate("true ? $huge : 1", { huge })).toBe(huge)

@@ -1,4 +1,4 @@
-/** The operators: what they do, which kinds of values they take, and what counts as true or equal. */
+/** The operators: their semantics, the kinds of values they accept, truth and equality. */
 import type { Json } from "../core/index.ts"
 import { checkResultSize, type Evaluation, type Work } from "./evaluation.ts"
 import { Failure, type Span } from "./expression-error.ts"
@@ -18,7 +18,9 @@ import {
 export type Operator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "+" | "-" | "*" | "/" | "%"
 type Value = Json | undefined
 
-/** Missing equals null. Else it fails in `steps`, as every use of a missing value does; in `graph` it is None. */
+/**
+ * A missing value equals null. Otherwise it fails in `steps`, like every use of a missing value; in `graph` it is None.
+ */
 export function equals(left: Value, right: Value, run: Evaluation, spelling: Spelling, at: Span): boolean {
   if (left === undefined || right === undefined) {
     if ((left ?? null) === (right ?? null)) return true
@@ -117,7 +119,7 @@ function hintFor(operator: string, left: StaticKind, right: StaticKind): string 
   return kinds.includes("number") ? "; double(x) converts text to a number" : ""
 }
 
-/** What is wrong with an operator between these kinds whatever the values are, or undefined. */
+/** Why an operator can never be applied to these kinds, or undefined. */
 export function operatorProblem(operator: Operator, left: StaticKind, right: StaticKind): string | undefined {
   return fits(operator, left, right) ? undefined : mismatchMessage(operator, left, right)
 }
@@ -149,7 +151,7 @@ function fits(operator: Operator, left: StaticKind, right: StaticKind): boolean 
   }
 }
 
-/** The rule of a spelling for the operands of `&&`, `||`, `!` and `? :`. */
+/** The truth rule of a spelling for the operands of `&&`, `||`, `!` and `? :`. */
 export function truthOf(spelling: Spelling, at: Span): (value: Json | undefined, run: Evaluation) => boolean {
   if (spelling === "graph") {
     return (value, run) => {
@@ -167,7 +169,7 @@ export function truthOf(spelling: Spelling, at: Span): (value: Json | undefined,
   }
 }
 
-/** Equality of JSON values: by content, whatever their order of keys. Every value compared is counted. */
+/** Equality of JSON values by content, independent of the order of keys. Every comparison is counted. */
 function isEqual(left: Json | undefined, right: Json | undefined, work: Work): boolean {
   if (typeof left === "string" && typeof right === "string") {
     if (left.length !== right.length) return false

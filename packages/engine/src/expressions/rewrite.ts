@@ -1,9 +1,9 @@
 /**
- * Both spellings become one CEL text: references become variables (`r0`, `r1`), names that macros bind become
- * `m_<name>`, and words become symbols. Keeps for every piece of the CEL text where it came from.
+ * Rewrites both spellings to one CEL text: references become variables (`r0`, `r1`), names that macros bind become
+ * `m_<name>`, and words become symbols. Records the source of every piece of the CEL text.
  *
- * `not` is the one word that is more than its symbol: it binds weaker than comparisons and stronger than `and`, so
- * it becomes `!( … )` up to the next `and`, `or`, comma or closing bracket.
+ * `not` is more than its symbol: it binds weaker than comparisons and stronger than `and`, so it becomes `!( … )` up to
+ * the next `and`, `or`, comma or closing bracket.
  */
 import { ExpressionError, type Span } from "./expression-error.ts"
 import { isSymbol, type Reference, readReference, type Spelling, type Token, tokens } from "./syntax.ts"
@@ -19,12 +19,12 @@ export interface Rewritten {
   readonly negated: readonly number[]
 }
 
-/** What is open: the whole text, or a bracket. */
+/** An open group: the whole text, or a bracket. */
 interface Group {
   readonly opener: Token | undefined
-  /** How many `!(` wait for their end. */
+  /** The number of unclosed `!(`. */
   nots: number
-  /** The comparison that a second one would make a chain. */
+  /** The comparison that a second one would chain with. */
   comparison: Token | undefined
   readonly bound: string | undefined
 }
@@ -39,7 +39,7 @@ const CONSTANTS: Readonly<Record<string, string>> = {
   null: "null",
   None: "null",
 }
-/** Macros bind the name that is their first argument. */
+/** Macros bind the name in their first argument. */
 export const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "map", "filter"])
 
 export function rewrite(source: string, spelling: Spelling): Rewritten {
@@ -181,7 +181,7 @@ class Rewriter {
     this.#at = next
   }
 
-  /** A member of something computed. Any word may be a member's name, so it goes in brackets. */
+  /** A member of a computed value. Any word may be a member's name, so it is written in brackets. */
   #dot(): void {
     const name = this.#token(1)
     if (name.kind !== "name") return this.#emit(".")
@@ -206,7 +206,7 @@ class Rewriter {
     this.#emit(token.text)
   }
 
-  /** Python reads `a < b < c` as two comparisons, CEL as a comparison with a truth value, so chains are refused. */
+  /** Python reads `a < b < c` as two comparisons, CEL as a comparison with a boolean, so chains are refused. */
   #compare(token: Token): void {
     const group = this.#group()
     if (this.#spelling === "graph" && group.comparison !== undefined) {
@@ -256,7 +256,7 @@ interface Piece {
   readonly source: Span
 }
 
-/** A CEL text that knows which part of the source each piece came from. */
+/** A CEL text that maps each piece to its source. */
 class CelText {
   #text = ""
   readonly #pieces: Piece[] = []
@@ -265,7 +265,7 @@ class CelText {
     return this.#text
   }
 
-  /** Where the next piece will start. */
+  /** The offset of the next piece. */
   get nextOffset(): number {
     return this.#text === "" ? 0 : this.#text.length + 1
   }
@@ -275,7 +275,7 @@ class CelText {
     this.#text = this.#text === "" ? text : `${this.#text} ${text}`
   }
 
-  /** The part of the source that a part of the CEL text came from. */
+  /** The source of a part of the CEL text. */
   sourceOf({ start, end }: Span): Span {
     const pieceAt = (at: number) => this.#pieces.findLast(({ offset }) => offset <= at)
     const first = pieceAt(start)

@@ -1,20 +1,20 @@
-/** The words of an expression, with their offsets, and the references among them. */
+/** The tokens of an expression, with their offsets, and its references. */
 import { parse } from "@marcbachmann/cel-js"
 import { ExpressionError } from "./expression-error.ts"
 import type { Path } from "./values.ts"
 
 /**
- * How references are written. `steps`: `$steps.gen.output`, `$input`. `graph`: bare names are paths into state.
- * The spelling also decides what values mean: in `steps` a condition reads `yes`, `1`, `true`; in `graph` a value counts
- * as true when it is not empty, and what is missing is None.
+ * How references are written. `steps`: `$steps.gen.output`, `$input`. `graph`: bare names are paths into state. The
+ * spelling also determines truth: in `steps` a condition is `yes`, `1`, `true`; in `graph` a value is true if it is not
+ * empty, and a missing value is None.
  */
 export type Spelling = "steps" | "graph"
 
-/** Characters of an expression. */
+/** Maximum characters of an expression. */
 export const MAX_EXPRESSION = 4_096
 
 export interface Token {
-  /** `root` is a name written with `$`; its text is without it. */
+  /** `root` is a name with `$`; its text omits the `$`. */
   readonly kind: "root" | "name" | "number" | "string" | "symbol" | "end"
   readonly text: string
   readonly start: number
@@ -71,8 +71,8 @@ function nextToken(source: string, start: number, spelling: Spelling, before: re
 }
 
 /**
- * Step ids may have dashes (`$steps.gen-1.output`, `$steps.par.outputs.gen-1.output`): a step is never a number,
- * so nothing is subtracted there. Anywhere else a dash is a minus.
+ * Step ids may contain dashes (`$steps.gen-1.output`, `$steps.par.outputs.gen-1.output`): a step is never a number, so a
+ * dash is not a subtraction there. Anywhere else a dash is a minus.
  */
 function isStepIdNext(spelling: Spelling, before: readonly Token[], start: number): boolean {
   if (spelling !== "steps") return false
@@ -86,7 +86,7 @@ function isStepIdNext(spelling: Spelling, before: readonly Token[], start: numbe
   return false
 }
 
-/** Where a string that starts with the quote at `start` ends. Three quotes open a string of several lines. */
+/** The end of the string whose opening quote is at `start`. Three quotes open a string of several lines. */
 function endOfString(source: string, start: number): number {
   const quote = source[start] as string
   const mark = source.startsWith(quote.repeat(3), start) ? quote.repeat(3) : quote
@@ -99,7 +99,7 @@ function endOfString(source: string, start: number): number {
   throw new ExpressionError("This text has no closing quote.", { start, end: source.length })
 }
 
-/** Where the string at `start` ends, or -1 when it is never closed: for text that may not be an expression at all. */
+/** The end of the string at `start`, or -1 if it is unclosed, for text that may not be an expression. */
 export function stringEnd(source: string, start: number): number {
   try {
     return endOfString(source, start)
@@ -182,7 +182,7 @@ function bracketedPart(tokens: readonly Token[], at: number): Part | undefined {
   return text === undefined ? undefined : { key: text, next }
 }
 
-/** The value of a string literal. A wrong escape in it is reported where the whole expression is parsed. */
+/** The value of a string literal. An invalid escape is reported when the whole expression is parsed. */
 function literalText(literal: string): string | undefined {
   try {
     const { args } = parse(literal).ast

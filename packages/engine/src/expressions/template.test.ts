@@ -30,7 +30,7 @@ describe("a template", () => {
     expect(render(source)).toBe(expected)
   })
 
-  it("keeps the type of a lone expression", () => {
+  it("keeps the type of a single expression", () => {
     const value = (source: string) => template(source, "steps").value(scope)
     expect(value("{{ $list }}")).toEqual([1, 2])
     expect(value("  {{ $n + 1 }}\n")).toBe(4)
@@ -39,7 +39,7 @@ describe("a template", () => {
     expect(value("plain")).toBe("plain")
   })
 
-  it("tells its references by their places in the text", () => {
+  it("reports its references with their positions in the text", () => {
     const source = "a {{ $input }} b {{ $deep.a.b || $n == 1 }}"
     const { references, isPlain } = template(source, "steps")
     expect(references.map(({ start, end }) => source.slice(start, end))).toEqual([
@@ -51,7 +51,7 @@ describe("a template", () => {
     expect(template("\\{{ x }}", "steps").isPlain).toBe(true)
   })
 
-  it("asks its scope for each reference by itself", () => {
+  it("requests each reference from its scope separately", () => {
     const asked: unknown[] = []
     template("{{ $deep }} {{ $deep.a.b }}", "steps").render((root, path) => {
       asked.push(root, path)
@@ -60,7 +60,7 @@ describe("a template", () => {
     expect(asked).toEqual(["deep", [], "deep", ["a", "b"]])
   })
 
-  it("takes bare names in the graph spelling", () => {
+  it("accepts bare names in the graph spelling", () => {
     expect(template("Hi {{ input }} {{ none or 'there' }}", "graph").render(scope)).toBe("Hi moon there")
   })
 
@@ -71,7 +71,7 @@ describe("a template", () => {
     ["ok {{ $input }} {{ }}", 18, 19],
     ["ok {{ $input $n }}", 13, 15],
     ["{{ (1 }}", 3, 4],
-  ])("%j is refused with the place in the text", (source, start, end) => {
+  ])("%j is refused with the position in the text", (source, start, end) => {
     expect(() => template(source, "steps")).toThrowError(
       expect.objectContaining({ code: "EXPRESSION_INVALID", start, end }),
     )

@@ -1,28 +1,29 @@
-/** Strings with `{{ expression }}` in them. `\{{` is two braces and no expression. */
-import type { Json } from "../core/index.ts"
+/** Strings with `{{ expression }}`. `\{{` is a literal `{{`. */
+import { type Json, SuperstepError } from "../core/index.ts"
+import { clipped } from "../text/index.ts"
 import type { Scope } from "./evaluation.ts"
-import { type Expression, expressionInside } from "./expression.ts"
+import { type Expression, expression, expressionInside } from "./expression.ts"
 import { ExpressionError, tooCostly } from "./expression-error.ts"
-import { type Reference, type Spelling, stringEnd } from "./syntax.ts"
-import { textOf } from "./values.ts"
+import { MAX_EXPRESSION, type Reference, type Spelling, stringEnd } from "./syntax.ts"
+import { isTruthy, readBoolean, textOf } from "./values.ts"
 
-/** Characters that a template renders to. */
+/** Maximum characters of a rendered template. */
 const MAX_RENDERED = 10_000_000
 
 export interface Template {
   readonly source: string
   readonly references: readonly Reference[]
-  /** There is no expression in it. */
+  /** Whether it has no expressions. */
   readonly isPlain: boolean
-  /** What is missing or null is empty; objects and lists are JSON text. */
+  /** Missing and null values are empty; objects and lists are JSON text. */
   render(scope: Scope): string
-  /** A lone expression, with nothing but space around it, keeps its type; anything else is the rendered text. */
+  /** A single expression with only white space around it keeps its type; anything else is the rendered text. */
   value(scope: Scope): Json | undefined
 }
 
 type Part = string | Expression
 
-/** Throws an ExpressionError, with its place in the text, when an expression is wrong or never closed. */
+/** Throws an ExpressionError, with its position in the text, if an expression is invalid or unclosed. */
 export function template(source: string, spelling: Spelling): Template {
   const parts = readParts(source, spelling)
   const expressions = parts.filter((part) => typeof part !== "string")
@@ -37,13 +38,13 @@ export function template(source: string, spelling: Spelling): Template {
   }
 }
 
-export function loneExpression(parts: readonly Part[]): Expression | undefined {
+function loneExpression(parts: readonly Part[]): Expression | undefined {
   const rest = parts.filter((part) => typeof part !== "string" || part.trim() !== "")
   const [only] = rest
   return rest.length === 1 && typeof only === "object" ? only : undefined
 }
 
-export function readParts(source: string, spelling: Spelling): readonly Part[] {
+function readParts(source: string, spelling: Spelling): readonly Part[] {
   const parts: Part[] = []
   let text = ""
   let at = 0
@@ -67,7 +68,7 @@ export function readParts(source: string, spelling: Spelling): readonly Part[] {
   return parts
 }
 
-/** Where the `}}` is: not in a string, and not the end of a map in the expression. */
+/** The position of the closing `}}`: not in a string, and not the end of a map in the expression. */
 function endOfExpression(source: string, start: number): number {
   let depth = 0
   for (let at = start; at < source.length; at++) {
@@ -80,7 +81,7 @@ function endOfExpression(source: string, start: number): number {
     else if (character === "}" && depth > 0) depth--
     else if (character === "}" && source[at + 1] === "}") return at
   }
-  // A quote or a brace that is never closed: the expression says so better than its braces do.
+  // For an unclosed quote or brace, the error of the expression is clearer than that of its braces.
   const close = source.indexOf("}}", start)
   if (close >= 0) return close
   throw new ExpressionError(`This "{{" is never closed with "}}". Write \\{{ for two braces.`, {
@@ -100,8 +101,8 @@ function renderParts(parts: readonly Part[], scope: Scope): string {
 }
 
 /**
- * Data with templates in its strings, which are parsed once. A lone expression keeps its type. `scopeOf` is what the
- * templates see where they are filled.
+ * Data with templates in its strings, which are parsed once. A single expression keeps its type. `scopeOf` returns the
+ * scope of the templates.
  */
 export function filling<Position>(
   data: Json,
@@ -121,4 +122,87 @@ export function filling<Position>(
     ([name, value]) => [name, filling(value as Json, spelling, scopeOf)] as const,
   )
   return (place) => Object.fromEntries(parts.map(([name, part]) => [name, part(place)]))
+}
+
+/** Conditions: an expression, a `{{ expression }}`, or a template, evaluated to true or false. */
+
+export interface Condition extends Expression {
+  /**
+   * Steps: true, 1, yes and false, 0, no, in any case and spacing; empty and missing are false; anything else throws
+   * CONDITION_NOT_BOOLEAN. Graph: None, "", 0, [], {} and missing values are false.
+   */
+  holds(scope: Scope): boolean
+}
+
+export function condition(source: string, spelling: Spelling): Condition {
+  const read = readCondition(source, spelling)
+  const holds = spelling === "graph" ? isTruthy : readStrictly
+  return { ...read, source, holds: (scope) => holds(read.evaluate(scope)) }
+}
+
+function readCondition(source: string, spelling: Spelling): Expression {
+  if (hasTemplate(source)) {
+    const lone = loneExpression(readParts(source, spelling))
+    if (lone !== undefined) return lone
+    const { references, render } = template(source, spelling)
+    return { source, references, evaluate: render }
+  }
+  if (spelling === "steps" && source.trim() !== "" && readBoolean(source) !== undefined) {
+    return { source, references: [], evaluate: () => readBoolean(source) }
+  }
+  return expression(source, spelling)
+}
+
+/** Whether `{{` occurs outside of strings. An unclosed quote is an apostrophe in prose. */
+function hasTemplate(source: string): boolean {
+  // Strings are parsed only if the text is short enough to be an expression.
+  if (!source.includes("{{")) return false
+  if (source.length > MAX_EXPRESSION) return true
+  for (let at = 0; at < source.length; at++) {
+    if (source.startsWith("{{", at)) return true
+    if (source[at] === '"' || source[at] === "'") {
+      const end = stringEnd(source, at)
+      if (end > 0) at = end - 1
+    }
+  }
+  return false
+}
+
+const MAX_SHOWN = 1_000
+
+function readStrictly(value: Json | undefined): boolean {
+  const truth = value === undefined ? false : readBoolean(value)
+  if (truth !== undefined) return truth
+  const text = textOf(value)
+  const shown = clipped(text, MAX_SHOWN)
+  throw new SuperstepError(
+    "CONDITION_NOT_BOOLEAN",
+    `workflow: condition did not resolve to boolean: "${shown}"`,
+    { retryable: false },
+  )
+}
+
+/**
+ * `${NAME}` and `${NAME:-default}` in configuration files; `$$` is one `$`. The default also replaces an empty value.
+ * Other uses of `$` (`${env.KEY}`, `$5`) and the content of values are unchanged. A default is on one line, so that the
+ * search for its end costs at most the line.
+ */
+const VARIABLE = /\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}\n]{0,4096}))?\}/g
+
+export interface Substituted {
+  readonly text: string
+  /** Variables without a value and without a default. They stay in the text as written. */
+  readonly missing: readonly { readonly name: string; readonly start: number; readonly end: number }[]
+}
+
+export function variables(source: string, lookup: (name: string) => string | undefined): Substituted {
+  const missing: Substituted["missing"][number][] = []
+  const substitute = (written: string, name: string, fallback: string | undefined, start: number) => {
+    if (written === "$$") return "$"
+    const value = lookup(name)
+    if (value !== undefined && (value !== "" || fallback === undefined)) return value
+    if (fallback === undefined) missing.push({ name, start, end: start + written.length })
+    return fallback ?? written
+  }
+  return { text: source.replace(VARIABLE, substitute), missing }
 }

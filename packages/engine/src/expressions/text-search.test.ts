@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { Work } from "./evaluation.ts"
 import { firstOffset, lastOffset, splitBy } from "./text-search.ts"
 
-/** Few letters, so that parts are found, overlap, and nearly match; long parts take a way of their own. */
+/** Few letters, so that parts are found, overlap, and nearly match. Long parts use another algorithm. */
 const letters = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom("a", "b"), minLength, maxLength })
 const repeated = fc.tuple(letters(1, 3), fc.integer({ min: 1, max: 60 })).map(([part, n]) => part.repeat(n))
@@ -14,7 +14,7 @@ const text = fc.oneof(
 )
 
 describe("a search", () => {
-  it("finds what JavaScript finds, whatever the length of the part", () => {
+  it("finds the same as JavaScript, whatever the length of the part", () => {
     fc.assert(
       fc.property(text, text, fc.integer({ min: 0, max: 250 }), (whole, part, from) => {
         const work = new Work()

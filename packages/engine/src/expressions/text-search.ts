@@ -1,19 +1,19 @@
 /**
- * Finding a string in another. JavaScript's own search takes the product of both lengths for a part that nearly
- * matches everywhere, so it is used for short parts only.
+ * Searches a string in another. JavaScript's own search is quadratic if a long part nearly matches everywhere, so it is
+ * used for short parts only.
  */
 import type { Work } from "./evaluation.ts"
 
 const SHORT = 32
 
-/** The offset where `part` is found first, at `from` or behind it, or -1. */
+/** The offset of the first occurrence of `part` at or after `from`, or -1. */
 export function firstOffset(text: string, part: string, from: number, work: Work): number {
   if (isShort(text, part, work)) return text.indexOf(part, from)
   for (const found of matchesOf(text, part, from)) return found
   return -1
 }
 
-/** The offset where `part` is found last, at `from` or before it, or -1. */
+/** The offset of the last occurrence of `part` at or before `from`, or -1. */
 export function lastOffset(text: string, part: string, from: number, work: Work): number {
   if (isShort(text, part, work)) return text.lastIndexOf(part, from)
   let last = -1
@@ -24,7 +24,7 @@ export function lastOffset(text: string, part: string, from: number, work: Work)
   return last
 }
 
-/** What is between the separators. An empty one parts every character from the next. */
+/** Splits text at the separators. An empty separator splits it into characters. */
 export function splitBy(text: string, separator: string, work: Work): readonly string[] {
   work.spend(text.length)
   if (separator === "") return [...text]
@@ -40,7 +40,7 @@ export function splitBy(text: string, separator: string, work: Work): readonly s
   return parts
 }
 
-/** Pays for the search. */
+/** Also counts the work of the search. */
 function isShort(text: string, part: string, work: Work): boolean {
   if (part.length > SHORT) {
     work.spendOnCharacters(text.length + part.length)
@@ -50,7 +50,10 @@ function isShort(text: string, part: string, work: Work): boolean {
   return true
 }
 
-/** Every place where `part` is, also when they overlap: by Knuth, Morris and Pratt, who never go back in the text. */
+/**
+ * All occurrences of `part`, including overlapping ones, by the Knuth–Morris–Pratt algorithm, which never moves back in
+ * the text.
+ */
 function* matchesOf(text: string, part: string, from: number): Generator<number> {
   const borders = bordersOf(part)
   let matched = 0
@@ -64,7 +67,7 @@ function* matchesOf(text: string, part: string, from: number): Generator<number>
   }
 }
 
-/** For each beginning of the part, how much of it is also its end: what still matches when the next character does not. */
+/** For each prefix of the part, the length of its longest border: what still matches if the next character does not. */
 function bordersOf(part: string): Int32Array {
   const borders = new Int32Array(part.length)
   let length = 0

@@ -1,4 +1,4 @@
-/** Values as expressions see them: their kinds, their members, whether they are true, and their text. */
+/** The values of expressions: their kinds, their members, their truth, and their text. */
 import type { Json } from "../core/index.ts"
 import { tooCostly } from "./expression-error.ts"
 
@@ -7,7 +7,7 @@ export type Path = readonly (string | number)[]
 /** As in JSON, there is one kind of number. */
 export type Kind = "boolean" | "number" | "text" | "list" | "map" | "null" | "missing"
 
-/** What is known before anything runs: a kind, or nothing. */
+/** The kind as known at compile time: a kind, or `any`. */
 export type StaticKind = Kind | "any"
 
 export function kindOf(value: Json | undefined): Kind {
@@ -42,8 +42,8 @@ export function isMap(value: Json | undefined): value is { readonly [key: string
 }
 
 /**
- * Reads a value by path. Only own data of plain objects and elements of arrays can be reached: prototypes, functions,
- * getters, instances of classes and `__proto__` read as missing.
+ * Reads a value by path. Only own data of plain objects and elements of arrays is reachable: prototypes, functions,
+ * getters, instances of classes and `__proto__` are missing.
  */
 export function valueAt(root: unknown, path: Path): Json | undefined {
   let value = readable(root)
@@ -51,7 +51,7 @@ export function valueAt(root: unknown, path: Path): Json | undefined {
   return value
 }
 
-/** A negative index counts from the end. A number also finds an object's key of that name. */
+/** A negative index counts from the end. A number also finds an object's key with that name. */
 export function member(value: Json | undefined, key: string | number): Json | undefined {
   if (isList(value))
     return typeof key === "number" ? readable(value.at(wholeIndex(key, value.length))) : undefined
@@ -59,12 +59,12 @@ export function member(value: Json | undefined, key: string | number): Json | un
   return readable(Object.getOwnPropertyDescriptor(value, key)?.value)
 }
 
-/** `at` truncates fractions, and takes NaN for 0: those become an index past the end. */
+/** `at` truncates fractions, and treats NaN as 0: those become an index past the end. */
 function wholeIndex(key: number, length: number): number {
   return Number.isInteger(key) ? key : length
 }
 
-/** The value if it is data, else undefined. Looks at the value itself, not into it. */
+/** The value if it is data, else undefined. Examines the value itself, not its content. */
 export function readable(value: unknown): Json | undefined {
   switch (typeof value) {
     case "string":
@@ -93,7 +93,7 @@ const WORDS: ReadonlyMap<string, boolean> = new Map([
   ["", false],
 ])
 
-/** Steps: booleans, 1 and 0, and the words for them in any case and spacing. Undefined: it is neither. */
+/** Steps: booleans, 1 and 0, and the words for them in any case and spacing. Undefined if it is neither. */
 export function readBoolean(value: Json): boolean | undefined {
   if (typeof value === "boolean") return value
   if (value === null) return false
@@ -101,7 +101,7 @@ export function readBoolean(value: Json): boolean | undefined {
   return typeof value === "string" ? WORDS.get(value.trim().toLowerCase()) : undefined
 }
 
-/** Graph: whatever is not empty. */
+/** Graph: every value that is not empty. */
 export function isTruthy(value: Json | undefined): boolean {
   if (typeof value !== "object" || value === null) return Boolean(value)
   return (Array.isArray(value) ? value : Object.keys(value)).length > 0
@@ -115,14 +115,14 @@ export function textOf(value: Json | undefined): string {
   try {
     return JSON.stringify(value)
   } catch (error) {
-    // A model's answer may be nested deeper than the stack goes.
+    // A model's answer may be nested deeper than the stack allows.
     if (error instanceof RangeError)
       throw tooCostly("a value is too large or too deeply nested to convert to text")
     throw error
   }
 }
 
-/** How long the JSON of a value is, give or take its escapes; stops counting once it is past `limit`. */
+/** The approximate length of a value's JSON, without escapes. Stops counting at `limit`. */
 export function jsonLength(value: Json | undefined, limit: number): number {
   if (value === undefined || value === null || typeof value === "boolean") return 5
   if (typeof value === "string") return value.length + 2

@@ -20,7 +20,7 @@ describe("variables in configuration", () => {
     expect(fill(source)).toEqual({ text: expected, missing: [] })
   })
 
-  it("lists every variable that is missing, with its place", () => {
+  it("lists every missing variable with its position", () => {
     const source = `a \${ONE} b \${constructor}`
     const { text, missing } = fill(source)
     expect(text).toBe(source)

@@ -223,7 +223,7 @@ export class ReplayedRun implements Director {
     this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(returnNow)
   }
 
-  /** Called when the handler has ended. Returns the error if the attempt fails nevertheless. */
+  /** The handler has ended. Returns the error if the attempt fails anyway. */
   async #end(part: Part, well: boolean): Promise<unknown> {
     const { recorded, attempt } = part
     const failure = recorded?.failure(attempt)

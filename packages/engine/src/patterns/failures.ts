@@ -1,14 +1,14 @@
-/** Failures that a pattern continues from: what counts as one, and how an answer reports it. */
+/** Failures after which a pattern continues: which errors count, and how an answer reports them. */
 import { isSuperstepError } from "../core/index.ts"
 import { append, type Channel, type Context, channel } from "../runtime/index.ts"
 
-/** What an answer lacks: a source that failed, a budget that ran out. */
+/** Something that is missing from an answer: a source that failed, or a budget that ran out. */
 export interface Incomplete {
   readonly source: string
   readonly reason: string
 }
 
-/** A limit, or the end of the run: no source failed, and nothing replaces it. */
+/** Whether the error is a limit or the end of the run: then no source failed, and no fallback applies. */
 export function isNoFailure(error: unknown, ctx: Context): boolean {
   return ctx.signal.aborted || (isSuperstepError(error) && error.limit === true)
 }
@@ -22,7 +22,7 @@ export const incomplete: Channel<readonly Incomplete[], readonly Incomplete[]> =
   append<Incomplete>(),
 )
 
-/** Records that a source failed, which is not the same as having nothing. `event` is what observers see. */
+/** Records that a source failed, which differs from a source without results. `event` is what observers see. */
 export function reportIncomplete(
   ctx: Context,
   source: string,
@@ -34,32 +34,32 @@ export function reportIncomplete(
   ctx.emit(event, problem)
 }
 
-/** Each problem once: several assistants meet the same one. */
+/** Without duplicates: several assistants may have the same problem. */
 export function distinct(problems: readonly Incomplete[]): readonly Incomplete[] {
   const isSame = (a: Incomplete, b: Incomplete) => a.source === b.source && a.reason === b.reason
   return problems.filter((one, i) => problems.findIndex((other) => isSame(one, other)) === i)
 }
 
-/** An answer with what it lacks: what one workflow passes to the workflow that calls it. */
+/** An answer and its problems, as one workflow passes them to the workflow that calls it. */
 export interface Answered {
   readonly text: string
   readonly incomplete: readonly Incomplete[]
 }
 
-/** The text of a called workflow's answer. What it lacks becomes state of the caller too. */
+/** The text of a called workflow's answer. Its problems become state of the caller too. */
 export function passOn([answer]: readonly Answered[], ctx: Context): string {
   if (answer === undefined) return ""
   if (answer.incomplete.length > 0) ctx.state.write(incomplete, answer.incomplete)
   return answer.text
 }
 
-/** The first lines of an answer that lacks something; empty where it lacks nothing. */
+/** The first lines of an incomplete answer. Empty if it is complete. */
 export function incompleteText(problems: readonly Incomplete[]): string {
   const lines = incompleteLines(problems)
   return lines.length === 0 ? "" : `${lines.join("\n")}\n\n`
 }
 
-/** A recorded step whose failure is a result too: after a restart it has failed the same way. */
+/** The result of a recorded step whose failure is recorded too: after a restart it has failed the same way. */
 export type Tried<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly reason: string; readonly code?: string | undefined }
@@ -79,7 +79,7 @@ export async function tried<T>(ctx: Context, name: string, run: () => Promise<T>
   })
 }
 
-/** One for each problem, however often it occurred. */
+/** One line per problem, however often it occurred. */
 export function incompleteLines(problems: readonly Incomplete[]): readonly string[] {
   return [...new Set(problems.map(({ source, reason }) => `Incomplete: ${source}: ${reason}`))]
 }

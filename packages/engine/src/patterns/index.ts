@@ -1,4 +1,4 @@
-/** Ready-made ways of working, each an ordinary workflow, and the ports of what they look things up in. */
+/** Ready-made patterns, each an ordinary workflow, and the ports of the sources that they search. */
 
 export type { Evidence as GoalEvidence } from "./goal/answer/evidence.ts"
 export type { GoalBasis, GoalSource } from "./goal/answer/goal-sources.ts"

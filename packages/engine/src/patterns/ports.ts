@@ -1,4 +1,4 @@
-/** What patterns look things up in: databases, collections of documents, the web. Back ends are other packages' business. */
+/** Ports of the sources that patterns search: databases, document collections, the web. Other packages implement them. */
 import type { Json } from "../core/index.ts"
 
 export type { PageReader, WebPage, WebResult, WebSearch } from "../tools/index.ts"
@@ -7,11 +7,11 @@ export interface Column {
   readonly name: string
   readonly type: string
   readonly description?: string | undefined
-  /** Of a profile: the values of a column of strings, the most frequent first. All of them if there are `distinct` many. */
+  /** From a profile: the values of a string column, the most frequent first. Complete if there are `distinct` of them. */
   readonly values?: readonly string[] | undefined
-  /** Of a profile: how many distinct values there are in what was looked at. */
+  /** From a profile: the number of distinct values in the sample. */
   readonly distinct?: number | undefined
-  /** Of a profile: the smallest and the largest number or date. */
+  /** From a profile: the smallest and the largest number or date. */
   readonly range?: readonly [smallest: Json, largest: Json] | undefined
 }
 
@@ -21,9 +21,9 @@ export interface Table {
   readonly description?: string | undefined
   readonly primaryKey?: readonly string[] | undefined
   readonly foreignKeys?: readonly ForeignKey[] | undefined
-  /** An estimate where counting would take long. */
+  /** An estimate if counting would take long. */
   readonly rowCount?: number | undefined
-  /** Of a profile: a few rows, by column; columns that are excluded from sampling are missing. */
+  /** From a profile: sample rows, by column. Columns that are excluded from sampling are missing. */
   readonly sample?: readonly Readonly<Record<string, Json>>[] | undefined
 }
 
@@ -34,22 +34,22 @@ export interface ForeignKey {
   readonly references: readonly string[]
 }
 
-/** Tables that can be asked, and nothing else: what a model writes can read, within limits, and do no harm. */
+/** A read-only set of tables. Queries that a model writes can only read, within limits. */
 export interface Database {
   readonly id: string
   readonly name: string
   readonly kind: "postgresql" | "mysql" | "sqlite" | "csv" | "other"
   schema(options?: AskOptions): Promise<readonly Table[]>
-  /** The schema with what a bounded look at the data shows. Absent: `schema` is all that is known. */
+  /** The schema, with a bounded sample of the data. Absent: only `schema` is known. */
   profile?(options?: AskOptions): Promise<DatabaseProfile>
   query(sql: string, options?: QueryOptions): Promise<QueryResult>
   close?(): Promise<void>
 }
 
-/** Its values may be shown to a model. They never go into a log or an event. */
+/** Its values may be shown to a model. They never appear in a log or an event. */
 export interface DatabaseProfile {
   readonly tables: readonly Table[]
-  /** Why values of some tables are missing: the time or the size that a profile may take was used up. */
+  /** Why values of some tables are missing: the profile exceeded its time or size. */
   readonly incomplete?: string | undefined
 }
 
@@ -69,7 +69,7 @@ export interface QueryOptions extends AskOptions {
 export interface QueryResult {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly Json[])[]
-  /** There was more than the limits let through. */
+  /** Whether the result was truncated by the limits. */
   readonly isCut: boolean
 }
 
@@ -77,17 +77,17 @@ export interface QueryResult {
 export interface Retriever {
   readonly name: string
   search(query: string, options?: SearchOptions): Promise<readonly Found[]>
-  /** One line on what it holds, such as the number of documents and their titles: for a model that chooses. */
+  /** One line about its contents, such as the number of documents and their titles, for a model that chooses. */
   describe?(options?: AskOptions): Promise<string>
-  /** What a search could not cover, such as unreadable files; answers report it. */
+  /** Parts that a search could not cover, such as unreadable files. Answers report them. */
   skipped?(): readonly { readonly source: string; readonly reason: string }[]
-  /** Of a graph that a model may query. Absent: it is searched, and not queried. */
+  /** For a graph that a model may query. Absent: it can only be searched. */
   readonly cypher?: CypherQueries | undefined
 }
 
-/** Queries that a model writes. They can read, within limits, and do no harm. */
+/** Queries that a model writes. They can only read, within limits. */
 export interface CypherQueries {
-  /** Labels, relationships and their properties, for a model's prompt; empty where there is nothing to query. */
+  /** Labels, relationships and their properties, for a model's prompt. Empty if there is nothing to query. */
   schema(options?: AskOptions): Promise<string>
   query(cypher: string, options?: QueryOptions): Promise<QueryResult>
 }
@@ -99,22 +99,23 @@ export interface SearchOptions extends AskOptions {
 
 export interface Found {
   readonly text: string
-  /** Greater is better; comparable within one search only. */
+  /** Greater is better. Comparable only within one search. */
   readonly score: number
   /**
-   * How likely it is about the query at all, from 0 to 1, as the retriever has calibrated it: less than 0.5 is more likely
-   * unrelated, and is no evidence. Absent: the retriever does not know, and everything it finds counts.
+   * The likelihood that the result is about the query at all, from 0 to 1, as the retriever has calibrated it. Results
+   * below 0.5 are more likely unrelated, and are not evidence. Absent: the retriever does not know, and every result
+   * counts.
    */
   readonly relevance?: number | undefined
-  /** What it can be cited by: a file with its place, a URL, a node of a graph. */
+  /** The location for a citation: a file with a position, a URL, a node of a graph. */
   readonly source: string
   readonly title?: string | undefined
-  /** Who wrote it, and when (2026-03-14), where known. */
+  /** The author and the date (2026-03-14), if known. */
   readonly author?: string | undefined
   readonly date?: string | undefined
 }
 
-/** Which of several databases has what a question is about. */
+/** Chooses the database that a question is about. */
 export interface SchemaRetriever {
   listDatabases(options?: AskOptions): Promise<readonly Database[]>
   findBestDatabase(goal: string, options?: AskOptions): Promise<BestDatabase | undefined>
@@ -123,40 +124,40 @@ export interface SchemaRetriever {
 export interface BestDatabase {
   readonly database: Database
   readonly score: number
-  /** Why this one: the words of the goal and where they were found. */
+  /** The words of the goal, and where they were found. */
   readonly reason: string
-  /** Databases that could not be asked, any of which might fit better: answers report them. */
+  /** Databases that failed, any of which might match better. Answers report them. */
   readonly failed?: readonly { readonly source: string; readonly reason: string }[] | undefined
 }
 
-/** What a question can be looked up in. */
+/** The sources that a question can be answered from. */
 export interface Sources {
   readonly databases: readonly Database[]
   readonly documents?: Retriever | undefined
   readonly graph?: Retriever | undefined
 }
 
-/** Ranks sources of all kinds by how well they fit a question: by words, values and, where there are embeddings, meaning. */
+/** Ranks sources of all kinds by how well they match a question: by words, values and, with embeddings, meaning. */
 export interface SourceRanker {
   rank(goal: string, options?: AskOptions): Promise<SourceRanking>
 }
 
 export interface SourceRanking {
-  /** The best first; those that fit in nothing come last, with a score of 0. */
+  /** The best first. Sources without a match are last, with a score of 0. */
   readonly sources: readonly RankedSource[]
-  /** Sources that could not be asked, any of which might fit better: answers report them. */
+  /** Sources that failed, any of which might match better. Answers report them. */
   readonly failed: readonly { readonly source: string; readonly reason: string }[]
 }
 
 export interface RankedSource {
   readonly kind: "database" | "documents" | "graph"
-  /** Of a database; for documents and graphs the retriever's name. */
+  /** The id of a database; for documents and graphs the retriever's name. */
   readonly id: string
   readonly name: string
   /** From 0 to 1, comparable between sources of all kinds. */
   readonly score: number
-  /** Where the words of the question were found. It contains no values of the data, so it can be logged. */
+  /** Where the words of the question were found. Contains no values of the data, so it can be logged. */
   readonly reason: string
-  /** What is in it, in a few lines for a model's prompt. It may have values of the data. */
+  /** A few lines about its contents, for a model's prompt. May contain values of the data. */
   readonly summary: string
 }

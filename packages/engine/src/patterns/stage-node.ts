@@ -1,4 +1,4 @@
-/** Nodes of patterns, drawn as what they are: agents, and workflows inside workflows. */
+/** Nodes of patterns, with the kind that diagrams show: agents, and workflows inside workflows. */
 import type { Node, NodePolicies } from "../builder/index.ts"
 import { isSuperstepError } from "../core/index.ts"
 import type { Callable, Context, Schema } from "../runtime/index.ts"
@@ -15,11 +15,11 @@ export function agentStage<In, Out>(
 }
 
 interface WorkflowStage<In, Inner, InnerOut, Out> {
-  /** Of the node's messages. Default: any. */
+  /** The schema of the node's messages. Default: any. */
   readonly schema?: Schema | undefined
-  /** What the workflow takes. */
+  /** The input of the workflow. */
   readonly input: (message: In, ctx: Context) => Inner
-  /** What the node sends for its outputs, and for a failure; absent: a failure inside is the node's own. */
+  /** What the node sends for the outputs, and for a failure. Without `failed`, the failure is the node's own. */
   readonly output: (outputs: readonly InnerOut[], ctx: Context) => Out
   readonly failed?: ((error: unknown, ctx: Context) => Out) | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * A server that speaks Bolt 5.2, for Neo4j's own driver to talk to. It understands no Cypher: what a query gets is up to
- * the test. Tests can inspect everything that it received.
+ * A server that speaks Bolt 5.2, for Neo4j's own driver. It does not parse Cypher: the test provides the results. Tests
+ * can inspect everything that it received.
  */
 
 import type { AddressInfo } from "node:net"
@@ -11,7 +11,7 @@ import { pack, Structure, unpack } from "./packstream.test-support.ts"
 export interface Asked {
   readonly cypher: string
   readonly params: Record<string, unknown>
-  /** What the transaction began with: `mode`, `db`, `tx_timeout`. */
+  /** The fields of BEGIN: `mode`, `db`, `tx_timeout`. */
   readonly transaction: Record<string, unknown>
 }
 

@@ -1,4 +1,4 @@
-/** What a model could write to do harm through Cypher. FOLDER is a folder that we can look into. */
+/** Harmful Cypher that a model could write. FOLDER is a folder that the test can inspect. */
 
 export const CYPHER_ATTACKS: Readonly<Record<string, string>> = {
   "a new node": "CREATE (:City {name: 'Rome'})",
@@ -94,7 +94,7 @@ export const CYPHER_ATTACKS: Readonly<Record<string, string>> = {
   "a comment without an end": "RETURN 1 /* SET",
 }
 
-/** They cost time, memory or rows. */
+/** Queries that cost time, memory or rows. */
 export const CYPHER_FLOODS: Readonly<Record<string, string>> = {
   "a list that is worked out before the query runs": "RETURN size(range(1, 1000000000))",
   "a product of lists":

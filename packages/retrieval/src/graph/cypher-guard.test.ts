@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest"
 import { CYPHER_ATTACKS, CYPHER_FLOODS } from "./cypher-attacks.test-support.ts"
 import { checkCypher } from "./cypher-guard.ts"
 
-describe("what a model may not ask (G1, G2, G3)", () => {
+describe("queries that a model must not run (G1, G2, G3)", () => {
   test.each(Object.entries(CYPHER_ATTACKS))("%s is refused", (_, cypher) => {
     expect(() => checkCypher(cypher)).toThrow(expect.objectContaining({ code: "QUERY_REFUSED" }))
   })
 
-  test("has a message that says what to do", () => {
+  test("have a message with advice", () => {
     expect(() => checkCypher("MATCH (n) WITH n AS load RETURN load")).toThrow(
       "The query was refused: LOAD is not allowed; if it is a name, put it in backquotes: `load`.",
     )
@@ -20,7 +20,7 @@ describe("what a model may not ask (G1, G2, G3)", () => {
     ["names with many parts", `RETURN ${"a.".repeat(49_000)}b(1)`],
     ["brackets in brackets", `RETURN ${"f(".repeat(30_000)}1${")".repeat(30_000)}`],
     ["quotes", `RETURN ${"''".repeat(49_000)}`],
-  ])("is read in one go: many %s", (_, cypher) => {
+  ])("are read in linear time: many %s", (_, cypher) => {
     const began = process.cpuUsage()
     try {
       checkCypher(cypher)
@@ -51,23 +51,23 @@ const ALLOWED: Record<string, string> = {
   "names in other scripts": "MATCH (straße:Straße)-[:führtZu]->(市:城市) RETURN straße.name, 市.name",
 }
 
-describe("what a model may ask", () => {
-  test.each(Object.entries({ ...ALLOWED, ...CYPHER_FLOODS }))("%s is as it was written", (_, cypher) => {
+describe("queries that a model may run", () => {
+  test.each(Object.entries({ ...ALLOWED, ...CYPHER_FLOODS }))("%s stays unchanged", (_, cypher) => {
     expect(checkCypher(cypher)).toBe(cypher)
   })
 
-  test("comments become spaces, so that no parser can read them differently, and lines stay", () => {
+  test("comments become spaces, so that no parser can read them differently, and line breaks stay", () => {
     expect(checkCypher("MATCH (n) // all 'of them\nRETURN n /* and\nno more */ LIMIT 1")).toBe(
       `MATCH (n) ${" ".repeat(15)}\nRETURN n ${" ".repeat(6)}\n${" ".repeat(10)} LIMIT 1`,
     )
   })
 
-  test("a comment mark in a string is none", () => {
+  test("a comment mark in a string starts no comment", () => {
     const cypher = "MATCH (n) WHERE n.url = 'http://x/*' RETURN n // see above"
     expect(checkCypher(cypher).trim()).toBe("MATCH (n) WHERE n.url = 'http://x/*' RETURN n")
   })
 
-  test("a semicolon at the end goes", () => {
+  test("a trailing semicolon is removed", () => {
     expect(checkCypher("RETURN ';' ; // done")).toBe("RETURN ';'")
   })
 })

@@ -1,10 +1,11 @@
 /**
- * What a model writes must be one query that reads nodes and relationships. Open for reading only, the databases still
- * read and write files, call out and change their own limits: these words are what stops that.
+ * Accepts only a single Cypher query that reads nodes and relationships. A database that is open for reading can still
+ * read and write files, make network requests and change its own limits; this guard prevents that.
  *
- * G1 It begins with MATCH, OPTIONAL MATCH, UNWIND, WITH or RETURN, and is the only statement.
- * G2 No clause in it writes, loads, calls a procedure or goes to another graph. A name that looks like one goes in backquotes.
- * G3 No function is called but those that the language itself has: extensions have some that run queries and load addresses.
+ * G1 The query begins with MATCH, OPTIONAL MATCH, UNWIND, WITH or RETURN, and is the only statement.
+ * G2 No clause writes, loads, calls a procedure or switches to another graph. A name that equals a keyword must be in
+ *    backquotes.
+ * G3 Only functions of the language itself are called: functions of extensions can run queries and load URLs.
  */
 import { refused } from "../sql/queries.ts"
 
@@ -15,15 +16,15 @@ const CLAUSES = new Set(
   alter foreach grant deny revoke`.split(/\s+/),
 )
 
-/** The first part of names of functions that have several. */
+/** The namespaces of functions with dotted names. */
 const NAMESPACES = new Set(
   "coll date datetime duration localdatetime localtime point time vector".split(/\s+/),
 )
 
-/** They change something that others see, or that the next query meets. */
+/** Functions that change state which other sessions or later queries see. */
 const FUNCTIONS = new Set(["nextval", "currval", "setseed"])
 
-/** The query as it may be run: without comments, and without a semicolon at its end. */
+/** Returns the query without comments and without a trailing semicolon. */
 export function checkCypher(cypher: string): string {
   const { tokens, plain } = cypherText(cypher)
   const [first] = tokens
@@ -58,12 +59,12 @@ function isSemicolon({ kind, text }: CypherToken): boolean {
   return kind === "symbol" && text === ";"
 }
 
-/** A property (`n.set`) or a label (`:Call`): nowhere does a clause come after these. */
+/** Whether the word is a property (`n.set`) or a label (`:Call`). A clause never follows these characters. */
 function isName(tokens: readonly CypherToken[], index: number): boolean {
   const before = tokens[index - 1]
   if (before?.kind !== "symbol") return false
   if (before.text === ":") return true
-  // Not after a number: 1.SET could be the number 1. and a keyword.
+  // Not after a number, because 1.SET could be the number 1. and a keyword.
   const owner = tokens[index - 2]
   if (before.text !== "." || owner === undefined) return false
   return owner.kind === "word" || owner.kind === "quoted name" || [")", "]", "}"].includes(owner.text)
@@ -85,14 +86,14 @@ function tokenName(token: CypherToken | undefined): string {
 }
 
 interface CypherToken {
-  /** A word is compared in lower case; what is quoted never is a keyword. */
+  /** Words are compared in lower case. A quoted name is never a keyword. */
   readonly kind: "word" | "quoted name" | "text" | "number" | "symbol"
   readonly text: string
 }
 
 interface CypherText {
   readonly tokens: readonly CypherToken[]
-  /** The same text with spaces for comments: the server cannot disagree about where they end. */
+  /** The same text with comments replaced by spaces, so that the server cannot disagree about where they end. */
   readonly plain: string
 }
 
@@ -104,14 +105,14 @@ const DIGIT = /\p{N}/u
 const NUMBER = /^(?:[\d_]+[fd]?|0x[\da-f_]+|0o[0-7_]+|\d+e\d*)$/i
 const KNOWN_ESCAPES = new Set(["\\", "'", '"', "`", "b", "f", "n", "r", "t"])
 
-/** A query that a person or a model writes is far shorter. */
+/** Far more than a query of a person or a model needs. */
 const MAX_CHARACTERS = 100_000
 
 function cypherText(cypher: string): CypherText {
   if (cypher.length > MAX_CHARACTERS) {
     throw refused("it has more than 100,000 characters: pass values as parameters")
   }
-  // Neo4j turns them into characters before it looks for quotes: in a string they could end it.
+  // Neo4j decodes Unicode escapes before it parses quotes, so an escape could end a string.
   if (/\\u/i.test(cypher)) throw refused("it contains a Unicode escape (\\u): write the character itself")
   const tokens: CypherToken[] = []
   let plain = ""
@@ -119,7 +120,7 @@ function cypherText(cypher: string): CypherText {
   while (at < cypher.length) {
     const { end, token, isComment } = next(cypher, at)
     const text = cypher.slice(at, end)
-    // Lines stay as they are, so that errors point to the right place.
+    // Keeps line breaks, so that errors point to the right line.
     plain += isComment === true ? text.replace(/[^\n]/g, " ") : text
     if (token !== undefined) tokens.push(token)
     at = end
@@ -155,7 +156,7 @@ function token(cypher: string, at: number, end: number, kind: CypherToken["kind"
   return { end, token: { kind, text: cypher.slice(at, end) } }
 }
 
-/** Letters that become the same in one case or another are the same: ſ is an s, and the Kelvin sign a k. */
+/** Letters that case folding maps to the same letter are equal: ſ is an s, and the Kelvin sign is a k. */
 function folded(word: string): string {
   return word.normalize("NFKC").toUpperCase().toLowerCase()
 }
@@ -186,7 +187,7 @@ function endOfText(cypher: string, at: number, quote: string): number {
   throw refused("a string is not closed")
 }
 
-/** A doubled backquote does not close. */
+/** A doubled backquote does not end the name. */
 function endOfName(cypher: string, at: number): number {
   for (let end = at + 1; end < cypher.length; end += 1) {
     if (cypher[end] === "\\") throw refused("a name in backquotes contains a backslash: remove it")

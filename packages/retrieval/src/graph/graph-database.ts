@@ -1,15 +1,15 @@
-/** A graph of nodes and relationships that a model may ask in Cypher, and that is searched along its relationships. */
+/** A graph of nodes and relationships that a model may query in Cypher, and that is searched along its relationships. */
 import { isSuperstepError, type Json } from "@superstep/engine"
 import type { AskOptions, Column, QueryOptions, QueryResult } from "@superstep/engine/patterns"
 
-/** What a model writes can read, within limits, and do no harm. */
+/** Queries that a model writes can only read, within limits. */
 export interface GraphDatabase {
   readonly id: string
-  /** What people call it. */
+  /** The name for people. */
   readonly name: string
   schema(options?: AskOptions): Promise<GraphSchema>
   query(cypher: string, options?: GraphQueryOptions): Promise<QueryResult>
-  /** Nodes with texts in which words of the question are, or that are in the question; the likeliest first. */
+  /** Nodes whose texts contain words of the question, or occur in the question. The most likely ones are first. */
   find(question: GraphQuestion, options: GraphFindOptions): Promise<readonly PropertyGraphNode[]>
   /** The relationships of nodes, in both directions. */
   relationships(
@@ -27,7 +27,7 @@ export interface GraphQueryOptions extends QueryOptions {
 export interface GraphQuestion {
   /** In lower case. */
   readonly text: string
-  /** Its significant words, in lower case. Empty: any nodes. */
+  /** The significant words, in lower case. Empty: any nodes. */
   readonly words: readonly string[]
   /** Only nodes with one of these labels. Default: all. */
   readonly labels?: readonly string[] | undefined
@@ -35,7 +35,7 @@ export interface GraphQuestion {
 
 export interface GraphFindOptions extends AskOptions {
   readonly limit: number
-  /** Called with the name of a part of the graph that could not be scanned in time and is left out. */
+  /** Called with the name of a part of the graph that was skipped because its scan took too long. */
   readonly onLate?: ((part: string) => void) | undefined
 }
 
@@ -52,7 +52,7 @@ export interface GraphLabel {
 export interface GraphRelationshipType {
   readonly type: string
   readonly properties: readonly Column[]
-  /** Labels that it goes from and to. */
+  /** The labels at its ends. */
   readonly between: readonly (readonly [from: string, to: string])[]
 }
 
@@ -70,15 +70,15 @@ export interface GraphRelationship {
   readonly properties: Readonly<Record<string, Json>>
 }
 
-/** A name in a query of our own. */
+/** Quotes a name for a built-in query. */
 export function quotedName(name: string): string {
   return `\`${name.replaceAll("`", "``")}\``
 }
 
-/** Texts of any length are not looked through for the sake of a name. */
+/** Maximum text properties to search per label. */
 const MAX_TEXTS = 12
 
-/** Properties that hold text, those that name a thing first. */
+/** Text properties, those that are likely names first. */
 export function textProperties({ properties }: GraphLabel): string[] {
   return properties
     .filter(({ type }) => type.toUpperCase().split(" | ").includes("STRING"))
@@ -89,7 +89,7 @@ export function textProperties({ properties }: GraphLabel): string[] {
 
 const NAMES = ["name", "title", "fullname", "label", "code", "id", "key"]
 
-/** The lower, the likelier it names a thing. */
+/** The lower the rank, the more likely the property is a name. */
 export function rankOfName(property: string): number {
   const plain = property.toLowerCase().replace(/[^a-z]/g, "")
   const rank = NAMES.indexOf(plain)
@@ -102,10 +102,10 @@ export function isNaming(property: string): boolean {
 }
 
 /**
- * What is found in the parts of a graph, by their names. A part that is not ready in time is left out and reported, as long
- * as something is found in another: nothing found would be a wrong answer.
+ * Collects results from the parts of a graph, by name. A part that is too slow is skipped and reported, if another part
+ * has results; otherwise an empty result would be a wrong answer.
  */
-export async function foundInTime(
+export async function collectInTime(
   parts: readonly (readonly [part: string, find: () => Promise<readonly PropertyGraphNode[]>])[],
   { onLate }: Pick<GraphFindOptions, "onLate">,
 ): Promise<PropertyGraphNode[]> {

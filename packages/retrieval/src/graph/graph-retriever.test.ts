@@ -1,9 +1,9 @@
-/** How a graph is searched, over a small one in memory. */
+/** The search of a graph, over a small one in memory. */
 import { SuperstepError } from "@superstep/engine"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { GraphDatabase, GraphQuestion, GraphRelationship, PropertyGraphNode } from "./graph-database.ts"
-import { foundInTime } from "./graph-database.ts"
+import { collectInTime } from "./graph-database.ts"
 import { graphQuestion, graphRetriever, scoredNodes } from "./graph-retriever.ts"
 import { graphText } from "./graph-text.ts"
 
@@ -62,7 +62,7 @@ const town = graphOf(
 const titles = (found: readonly { title?: string | undefined }[]) => found.map(({ title }) => title)
 
 describe("a question", () => {
-  test("gets what it names, with facts as lines and sources that can be cited", async () => {
+  test("finds what it names, with facts as lines and sources for citations", async () => {
     expect(await graphRetriever(town).search("What do we know about Ann?")).toEqual([
       {
         title: "Ann",
@@ -78,45 +78,45 @@ describe("a question", () => {
     ])
   })
 
-  test("gets as far around as the depth says", async () => {
+  test("shows the neighbourhood up to the depth", async () => {
     const at = async (depth: number) =>
       (await graphRetriever(town, { depth }).search("Ann"))[0]?.text.split("\n").length
     expect(await Promise.all([0, 1, 2, 3].map(at))).toEqual([1, 2, 3, 4])
   })
 
-  test("gets first what is called as it says, then what only speaks of it", async () => {
+  test("ranks a node with that name before one that only mentions it", async () => {
     const found = await graphRetriever(town).search("Who is in Paris?")
     expect(titles(found)).toEqual(["Paris", "Acme"])
     expect(found[1]?.text).toContain("notes: Makes lamps of all kinds")
   })
 
-  test("gets the relationships first that it speaks of", async () => {
+  test("shows the relationships first that it mentions", async () => {
     const [found] = await graphRetriever(town, { depth: 1 }).search("What is shipped to Paris? Who ships?")
     expect(found?.text.split("\n")[1]).toContain("SHIPS_TO")
   })
 
-  test("returns no more than its limits, and says so", async () => {
+  test("returns no more than its limits, and reports that", async () => {
     expect(await graphRetriever(town).search("Ann Bob Paris", { limit: 2 })).toHaveLength(2)
     const [found] = await graphRetriever(town, { relationships: 1 }).search("Ann")
     expect(found?.text.split("\n")).toHaveLength(3)
     expect(found?.text).toContain("More relationships exist")
   })
 
-  test("gets things of the kind that it asks for when it names none", async () => {
+  test("finds nodes of the kind that it asks for if it names none", async () => {
     expect(titles(await graphRetriever(town).search("List all persons, please"))).toEqual(["Ann", "Bob"])
   })
 
-  test("of no telling words gets nothing", async () => {
+  test("without significant words finds nothing", async () => {
     expect(await graphRetriever(town).search("what is it?")).toEqual([])
   })
 
-  test("gets nothing of a kind whose name has no words", async () => {
+  test("finds nothing of a kind whose name has no words", async () => {
     const odd = graphOf([thing("1", "!", "Ann")], [])
     expect(await graphRetriever(odd).search("List all lamps")).toEqual([])
   })
 })
 
-describe("an answer", () => {
+describe("a result", () => {
   const many = Array.from({ length: 12 }, (_, index) => thing(`0:${index}`, "Person", `Ann ${index}`))
   const around = many.flatMap((one, index) =>
     ["LEADS", "KNOWS"].map((type, table) => ({
@@ -131,7 +131,7 @@ describe("an answer", () => {
     "Where is Ann 2, where Ann 10?",
   ]
 
-  test("is the same in whatever order the graph tells things", async () => {
+  test("is the same in whatever order the graph returns nodes", async () => {
     const expected = await Promise.all(
       questions.map((one) => graphRetriever(graphOf(many, around)).search(one, { limit: 20 })),
     )
@@ -147,7 +147,7 @@ describe("an answer", () => {
     )
   })
 
-  test("has what is equally good in the order of its ids, as numbers", async () => {
+  test("orders equally good nodes by their ids, as numbers", async () => {
     const graph = graphRetriever(graphOf([...many].reverse(), [...around].reverse()), { depth: 1 })
     const all = await graph.search("List all persons", { limit: 20 })
     expect(titles(all)).toEqual(many.map(({ properties }) => properties.name))
@@ -160,25 +160,25 @@ describe("an answer", () => {
   })
 })
 
-describe("a part of the graph that is not looked through in time", () => {
+describe("a part of the graph that takes too long", () => {
   const late = new SuperstepError("QUERY_TIMEOUT", "The query was ended.", { retryable: false })
   const searchOf = (
     person: Promise<readonly PropertyGraphNode[]>,
     city: Promise<readonly PropertyGraphNode[]>,
   ) => {
     const parts = [["Person", () => person] as const, ["City", () => city] as const]
-    const find: GraphDatabase["find"] = (_, options) => foundInTime(parts, options)
+    const find: GraphDatabase["find"] = (_, options) => collectInTime(parts, options)
     return graphRetriever({ ...town, find }, { depth: 0 }).search("Who is Bob in Paris?")
   }
 
-  test("is mentioned in the results from elsewhere", async () => {
+  test("is mentioned in the results from other parts", async () => {
     const found = await searchOf(Promise.reject(late), Promise.resolve([paris]))
     expect(found.map(({ text }) => text)).toEqual([
       "Paris (City) {name: Paris, country: France}\n(Skipped after a timeout: Person.)",
     ])
   })
 
-  test("makes the search fail when nothing is found elsewhere", async () => {
+  test("makes the search fail if nothing is found elsewhere", async () => {
     await expect(searchOf(Promise.reject(late), Promise.resolve([]))).rejects.toBe(late)
   })
 
@@ -188,7 +188,7 @@ describe("a part of the graph that is not looked through in time", () => {
   })
 })
 
-test("invalid options are rejected at once", () => {
+test("invalid options are rejected immediately", () => {
   expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth must be a whole number from 0 to 4, not 9.")
   expect(() => graphRetriever(town, { limit: 0 })).toThrow(
     "limit must be a whole number from 1 to 1000, not 0.",
@@ -203,7 +203,7 @@ describe("the text of a result", () => {
     expect(text).toBe(`n (Note) {name: n, text: ${"x".repeat(299)}…}`)
   })
 
-  test("stays short however much a node has", () => {
+  test("stays short however many properties a node has", () => {
     const more = Object.fromEntries(
       Array.from({ length: 1_000 }, (_, index) => [`p${index}`, "y".repeat(100)]),
     )
@@ -215,14 +215,14 @@ describe("the text of a result", () => {
 })
 
 describe("words", () => {
-  test("are taken as they are, in the singular and without marks, but not those that say nothing", () => {
+  test("are used unchanged, in the singular and without diacritics, except stop words", () => {
     expect(graphQuestion("Which Cities has the Café?")).toEqual({
       text: "which cities has the café?",
       words: ["cities", "city", "café", "cafe"],
     })
   })
 
-  test("of two letters count only where there are no others", () => {
+  test("of two letters count only if there are no others", () => {
     expect(graphQuestion("Al and Ann").words).toEqual(["ann"])
     expect(graphQuestion("Al?").words).toEqual(["al"])
   })
@@ -233,13 +233,13 @@ describe("words", () => {
       names.map((name, index) => thing(`${index}`, "Thing", name)),
     )[0]?.node.properties.name
 
-  test("make the node best whose whole name is in the question", () => {
+  test("rank the node first whose whole name is in the question", () => {
     expect(best("flights to New York City hall", "York", "New York City", "City")).toBe("New York City")
     expect(best("東京はどこですか", "京都", "東京")).toBe("東京")
     expect(best("songs of The Who", "Song", "The Who")).toBe("The Who")
   })
 
-  test("of a whole book are no more work than they are many", () => {
+  test("of a whole book take linear time", () => {
     const book = Array.from({ length: 20_000 }, (_, index) => `word${index}`)
     const nodes = Array.from({ length: 400 }, (_, index) =>
       thing(`${index}`, "Chapter", book.slice(0, 200).join(" ")),
@@ -250,12 +250,12 @@ describe("words", () => {
     expect(user / 1_000).toBeLessThan(5_000)
   })
 
-  test("that are no more than a word of grammar make no name", () => {
+  test("that are only stop words are no name", () => {
     expect(scoredNodes("where is it?", [thing("1", "Country", "IT")])[0]?.score).toBe(0)
   })
 })
 
-test("a node is as relevant as the part of the question that it and what is around it have", async () => {
+test("the relevance of a node is the share of the question that it and its neighbourhood contain", async () => {
   const search = async (query: string) => (await graphRetriever(town).search(query))[0]?.relevance
   expect(await search("Whom does Ann know?")).toBeGreaterThanOrEqual(0.5)
   expect(
@@ -303,7 +303,7 @@ describe("queries of a model", () => {
     expect(await empty.cypher?.schema()).toBe("")
   })
 
-  test("go to the graph's own guard, with their limits", async () => {
+  test("pass the graph's own guard, with their limits", async () => {
     expect(await cypher?.query("MATCH (n) RETURN n", { rows: 20 })).toMatchObject({ rows: [[7]] })
     expect(asked).toEqual([["MATCH (n) RETURN n", 20]])
   })

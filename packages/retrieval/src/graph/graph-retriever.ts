@@ -14,17 +14,17 @@ import {
 import { graphSchemaText, graphText, nodeName } from "./graph-text.ts"
 
 export interface GraphRetrieverOptions {
-  /** What it is called. Default: as the graph is. */
+  /** Default: the name of the graph. */
   readonly name?: string | undefined
-  /** How many relationships away from a node are shown, 0 to 4. Default 2. */
+  /** The distance in relationships that is shown around a node, 0 to 4. Default 2. */
   readonly depth?: number | undefined
-  /** Maximum relationships shown of a node, nearest first. Default 40. */
+  /** Maximum relationships per node, nearest first. Default 40. */
   readonly relationships?: number | undefined
-  /** Maximum nodes of a search that sets no limit itself. Default 10. */
+  /** Maximum nodes of a search that sets no limit. Default 10. */
   readonly limit?: number | undefined
 }
 
-/** How many nodes of a label are looked at for each one that is wanted: which of them is best is worked out here. */
+/** Candidates per wanted node and label. The scores here select the best of them. */
 const CANDIDATES = 4
 
 export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOptions = {}): Retriever {
@@ -56,10 +56,10 @@ export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOpti
   }
 }
 
-/** The part of the question's words that a node has to share, with what is around it. */
+/** The minimum share of the question's words that a node and its neighbourhood must contain. */
 const MIN_SHARE = 0.3
 
-/** Words of scripts without spaces cannot be counted: there it is not known. */
+/** Unknown for scripts without spaces, whose words cannot be counted. */
 function relevance(query: string, words: ReadonlySet<string>, text: string): Pick<Found, "relevance"> {
   if (isUnspaced(query) || words.size === 0) return {}
   const own = new Set(wordsOfName(text))
@@ -67,7 +67,10 @@ function relevance(query: string, words: ReadonlySet<string>, text: string): Pic
   return { relevance: scaledRelevance(share, MIN_SHARE) }
 }
 
-/** Nodes that the question names; else nodes of the kind that it asks for; else what has a part of a word of it. */
+/**
+ * Nodes that the question names; else nodes of the kind that it asks for; else nodes that contain a part of one of its
+ * words.
+ */
 async function entities(graph: GraphDatabase, query: string, { limit, signal, onLate }: GraphFindOptions) {
   const question = graphQuestion(query)
   if (question.words.length === 0) return []
@@ -77,7 +80,7 @@ async function entities(graph: GraphDatabase, query: string, { limit, signal, on
   if (named.length > 0) return named.slice(0, limit)
   const words = new Set(wordsOfGoal(query))
   const { labels } = await graph.schema({ signal })
-  const kinds = labels.map(({ name }) => name).filter((name) => isSaid(wordsOfName(name), words))
+  const kinds = labels.map(({ name }) => name).filter((name) => isMentioned(wordsOfName(name), words))
   const isKind = kinds.length > 0
   const some = isKind
     ? [...(await graph.find({ text: "", words: [], labels: kinds }, { limit, signal, onLate }))].sort(byId)
@@ -85,7 +88,7 @@ async function entities(graph: GraphDatabase, query: string, { limit, signal, on
   return some.slice(0, limit).map((node) => ({ node, score: isKind ? 0.1 : 0.05 }))
 }
 
-function isSaid(name: readonly string[], words: ReadonlySet<string>): boolean {
+function isMentioned(name: readonly string[], words: ReadonlySet<string>): boolean {
   return name.length > 0 && name.every((word) => words.has(word))
 }
 
@@ -96,7 +99,7 @@ interface Around {
   readonly signal: AbortSignal | undefined
 }
 
-/** Relationships by their distance; of those equally far, such as the question speaks of first. */
+/** Relationships by distance. At the same distance, those that share words with the question are first. */
 async function neighbourhood(
   graph: GraphDatabase,
   node: PropertyGraphNode,
@@ -107,7 +110,7 @@ async function neighbourhood(
   let edge = [node]
   let isCut = false
   for (let step = 0; step < depth && edge.length > 0 && known.size <= most; step += 1) {
-    // One more than are shown, besides known ones that come again.
+    // One more than are shown, in addition to known ones that appear again.
     const limit = most + known.size + 1
     const next = await graph.relationships(edge, { limit, signal })
     isCut ||= next.length >= limit
@@ -137,19 +140,19 @@ function byWords(
 
 // Scores the nodes of a graph by the words that they share with the question.
 
-const FEWEST_LETTERS = 3
+const MIN_LETTERS = 3
 const MAX_WORDS = 32
 
-/** A question as a graph is searched for it. */
+/** Prepares a question for the search of a graph. */
 export function graphQuestion(text: string): GraphQuestion {
-  // Also of one thing and without marks; but only so, it would not be found where it is written as in the question.
-  const telling = allWords(text).flatMap((word) => {
+  // Adds the singular and the form without diacritics. The original form stays, because nodes may contain exactly that.
+  const significant = allWords(text).flatMap((word) => {
     const [plain] = wordsOfGoal(word)
     return plain === undefined ? [] : [word, plain]
   })
-  // Shorter ones are in every text; as a name of their own they are found in the question.
-  const long = telling.filter((word) => isUnspaced(word) || word.length >= FEWEST_LETTERS)
-  const words = [...new Set(long.length > 0 ? long : telling)]
+  // Shorter words occur in every text. As names of their own they are found by `isSpokenIn`.
+  const long = significant.filter((word) => isUnspaced(word) || word.length >= MIN_LETTERS)
+  const words = [...new Set(long.length > 0 ? long : significant)]
   return { text: lowered(text), words: words.slice(0, MAX_WORDS) }
 }
 
@@ -158,7 +161,7 @@ export interface ScoredNode {
   readonly score: number
 }
 
-/** The best first; those that have nothing of the question come last. */
+/** The best nodes first. Those without a match come last. */
 export function scoredNodes(question: string, nodes: readonly PropertyGraphNode[]): ScoredNode[] {
   const texts = nodes.map((node) => ({ node, own: textsOf(node) }))
   const weights = weightsOf(
@@ -173,7 +176,7 @@ export function scoredNodes(question: string, nodes: readonly PropertyGraphNode[
   return scored.sort((a, b) => b.score - a.score || byId(a.node, b.node))
 }
 
-/** A question, to look for whole texts in it. */
+/** A question in the forms that whole texts are searched in. */
 interface Spoken {
   /** Its words, each between spaces. */
   readonly spoken: string
@@ -192,7 +195,7 @@ function textsOf({ properties }: PropertyGraphNode): NodeText[] {
   )
 }
 
-/** A word that many of the nodes have counts less. */
+/** A word that many of the nodes contain counts less. */
 function weightsOf(
   words: ReadonlySet<string>,
   texts: readonly (readonly NodeText[])[],
@@ -214,12 +217,12 @@ function scoreOf(text: NodeText, weights: ReadonlyMap<string, number>, asked: Sp
   return text.isName ? 1.5 * score : score
 }
 
-/** The whole text is in the question, as words of their own where words are apart. */
-function isSpokenIn({ value, words: telling }: NodeText, { spoken, lower }: Spoken): boolean {
+/** Whether the question contains the whole text, at word boundaries if the script has spaces. */
+function isSpokenIn({ value, words: significant }: NodeText, { spoken, lower }: Spoken): boolean {
   if (isUnspaced(value)) return lower.includes(lowered(value))
   const words = allWords(value)
-  // "The Who" is a name; "IT" is mostly none.
-  return (telling.size > 0 || words.length > 1) && spoken.includes(` ${words.join(" ")} `)
+  // "The Who" is a name; "IT" mostly is not.
+  return (significant.size > 0 || words.length > 1) && spoken.includes(` ${words.join(" ")} `)
 }
 
 function allWords(text: string): string[] {
@@ -232,7 +235,9 @@ function lowered(text: string): string {
 
 const NUMBERS = new Intl.Collator("en", { numeric: true })
 
-/** Databases give no order of their own, or another each time; ids are the order in which things were made, mostly. */
+/**
+ * Makes the order stable: databases return none, or a different one each time. Ids mostly follow the order of creation.
+ */
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return NUMBERS.compare(a.id, b.id) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }

@@ -1,4 +1,7 @@
-/** A graph as text for a prompt: a node with its relationships, one fact per line, and the schema as Cypher patterns. */
+/**
+ * Renders a graph as text for a prompt: a node with its relationships, one fact per line, and the schema as Cypher
+ * patterns.
+ */
 import type { Json } from "@superstep/engine"
 import type { Column } from "@superstep/engine/patterns"
 import { clipped } from "@superstep/engine/text"
@@ -15,7 +18,7 @@ const MAX_VALUE = 300
 const MAX_PROPERTIES = 2_000
 const MAX_TEXT = 6_000
 
-/** What a person would call it. */
+/** The name that a person would use. */
 export function nodeName({ id, labels, properties }: PropertyGraphNode): string {
   const named = Object.entries(properties)
     .filter(([, value]) => (typeof value === "string" && value.trim() !== "") || typeof value === "number")
@@ -29,13 +32,13 @@ export function nodeName({ id, labels, properties }: PropertyGraphNode): string 
 }
 
 export interface LeftOut {
-  /** There are more relationships. */
+  /** Whether more relationships exist. */
   readonly isCut: boolean
-  /** Parts of the graph that were not looked through. */
+  /** Parts of the graph that were skipped. */
   readonly late: readonly string[]
 }
 
-/** The node itself, then its relationships, those nearest first. */
+/** The node, then its relationships, nearest first. */
 export function graphText(
   node: PropertyGraphNode,
   around: readonly GraphRelationship[],
@@ -61,7 +64,7 @@ export function graphText(
   return lines.join("\n")
 }
 
-/** What it is called, and the first time what else is known of it. */
+/** The name of a node, with its other properties on the first mention. */
 function end(node: PropertyGraphNode, described: Set<string>): string {
   const name = nodeName(node)
   if (described.has(node.id)) return name
@@ -133,7 +136,7 @@ function typesText(properties: readonly Column[]): string {
   return ` {${[...shown, ...(properties.length > MAX_LISTED_PROPERTIES ? ["…"] : [])].join(", ")}}`
 }
 
-/** As a query has to write it. */
+/** The name as a query must write it. */
 function nameText(name: string): string {
   const line = name.replace(/\s+/g, " ")
   return /^[A-Za-z_]\w*$/.test(line) ? line : quotedName(line)

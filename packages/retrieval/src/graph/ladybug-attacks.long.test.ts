@@ -1,4 +1,4 @@
-/** What a model could write to do harm to a Ladybug graph, or to us: refused or bounded, and everything as it was. */
+/** Harmful queries that a model could write for a Ladybug graph: refused or limited, and everything stays unchanged. */
 import { createHash } from "node:crypto"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -22,7 +22,7 @@ const options = {
 let graph: GraphDatabase
 let before: unknown
 
-/** The file, what else is in its folder, and what the graph holds. */
+/** The file, the other files in its folder, and the content of the graph. */
 async function everything(): Promise<unknown> {
   const count = "MATCH (n) RETURN count(*), min(n.name), max(n.country)"
   const { rows } = await graph.query(count, { timeout: 10_000 })
@@ -49,9 +49,9 @@ describe.skipIf(ladybug === undefined)("against Ladybug (needs @ladybugdb/core f
     expect(await everything()).toEqual(before)
   })
 
-  test.each(Object.entries(CYPHER_FLOODS))("%s is bounded", async (_, cypher) => {
+  test.each(Object.entries(CYPHER_FLOODS))("%s is limited", async (_, cypher) => {
     const memory = process.memoryUsage().rss
-    // That it ends at all is what the test's own time limit says: how soon is up to the machine.
+    // The test's own time limit verifies that it ends; the machine determines how soon.
     const outcome = await graph.query(cypher).catch((error) => error)
     expect(process.memoryUsage().rss - memory).toBeLessThan(100_000_000)
     if (outcome instanceof Error) {
@@ -62,7 +62,7 @@ describe.skipIf(ladybug === undefined)("against Ladybug (needs @ladybugdb/core f
     expect(await everything()).toEqual(before)
   })
 
-  test("writes and several statements do not get through without the guard either", async () => {
+  test("writes and several statements fail without the guard too", async () => {
     const file = ladybugFile(options)
     try {
       for (const cypher of [

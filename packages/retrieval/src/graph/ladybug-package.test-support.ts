@@ -1,21 +1,20 @@
 /**
- * Ladybug cannot be in the lock file, as its packages for other platforms are not in every registry. So tests install it into
- * a folder of its own, once, and are skipped with a word about it where that does not work.
+ * Installs Ladybug for tests, once, into a cache folder: it cannot be in the lock file, because its packages for other platforms
+ * are not in every registry. If the installation fails, the tests are skipped with a message.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { writeLadybug } from "../../../../examples/goal-over-data/write-ladybug.ts"
 
 const VERSION = "0.19.1"
 const CACHE = fileURLToPath(new URL("../../../../node_modules/.cache/ladybug/", import.meta.url))
 
 export interface LadybugPackage {
-  /** The folder that has it installed. */
+  /** The folder that has the package installed. */
   readonly packagesOf: string
-  /** Makes a database with these statements. */
+  /** Creates a database with these statements. */
   write(path: string, statements: readonly string[]): void
 }
 
@@ -33,7 +32,7 @@ export function ladybugPackage(): LadybugPackage | undefined {
   }
 }
 
-/** Elsewhere first: another test may do the same. */
+/** Installs into a temporary folder first, because another test may do the same. */
 function install(folder: string): void {
   mkdirSync(CACHE, { recursive: true })
   const made = mkdtempSync(join(CACHE, "new-"))
@@ -50,6 +49,23 @@ function install(folder: string): void {
     rmSync(made, { recursive: true, force: true })
     if (!existsSync(folder)) throw error
   }
+}
+
+const WRITER = `
+const { Database, Connection } = require("@ladybugdb/core")
+const [path, statements] = JSON.parse(require("node:fs").readFileSync(0, "utf8"))
+const database = new Database(path)
+const connection = new Connection(database)
+for (const statement of statements) connection.querySync(statement).close()
+connection.closeSync()
+database.closeSync()`
+
+/** In a separate process: in this one, Ladybug would write to the file again when its objects are garbage-collected. */
+function writeLadybug(packagesOf: string, path: string, statements: readonly string[]): void {
+  const input = JSON.stringify([path, statements])
+  const options = { cwd: packagesOf, input, encoding: "utf8" } as const
+  const { status, stderr, error } = spawnSync(process.execPath, ["-e", WRITER], options)
+  if (status !== 0) throw error ?? new Error(stderr)
 }
 
 export const TOWN = [

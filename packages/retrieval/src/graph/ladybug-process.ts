@@ -1,14 +1,14 @@
 /**
- * The program that Ladybug runs in, apart from ours: it works out constants without looking at the time, takes memory past
- * its limit for lists, and reads and writes files. So this one has no secrets in its environment, watches its memory, and
- * can be ended at any time.
+ * The program that runs Ladybug in a separate process. Ladybug evaluates constants without checking the time, exceeds its
+ * memory limit for lists, and can read and write files. Therefore this process has no secrets in its environment,
+ * monitors its memory, and can be killed at any time.
  */
 import type { Json } from "@superstep/engine"
 import { answerParent, programSettings, watchMemory } from "../child-program.ts"
 import { BoundedRows, exactNumber } from "../sql/rows.ts"
 import type { LadybugReply, LadybugRequest, LadybugSettings } from "./ladybug.ts"
 
-/** As much of the package as is used here; it is not always installed, and so its types are not. */
+/** The part of the package that is used here. The package is optional, so its types may not be installed. */
 interface Ladybug {
   readonly Database: new (
     path: string,
@@ -71,7 +71,7 @@ async function answer(connection: LadybugConnection, request: LadybugRequest): P
 async function run(connection: LadybugConnection, request: LadybugRequest): Promise<LadybugReply> {
   const { cypher, params, limits } = request
   connection.setQueryTimeout(limits.timeout)
-  // Prepared, as that is one statement for certain.
+  // A prepared statement is always a single one.
   const statement = await connection.prepare(cypher)
   if (!statement.isSuccess()) throw new Error(statement.getErrorMessage())
   const result = await connection.execute(statement, params)
@@ -125,7 +125,7 @@ function objectOf(value: Record<string, unknown>): Json {
   return { id: idOf(_id), type: _label, from: idOf(_src), to: idOf(_dst), properties: known }
 }
 
-/** Of several tables a node has the properties of all: those of the others are null. */
+/** A node that belongs to several tables has the properties of all; those of the other tables are null. */
 function propertiesOf(
   values: Readonly<Record<string, unknown>>,
   leaveOutNulls = false,
@@ -144,7 +144,7 @@ function idOf({ table, offset }: InternalId): string {
   return `${table}:${offset}`
 }
 
-/** A day has no time. */
+/** A date without a time. */
 function dateOf(value: Date): string {
   if (Number.isNaN(value.getTime())) return "invalid date"
   const text = value.toISOString()

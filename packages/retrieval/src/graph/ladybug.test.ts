@@ -28,7 +28,7 @@ describe.skipIf(ladybug === undefined)(
       graph = ladybugGraph({ id: "town", path, packagesOf })
     })
 
-    test("tells its labels, relationships and properties", async () => {
+    test("returns its labels, relationships and properties", async () => {
       const { labels, relationships } = await graph.schema()
       expect(labels.map(({ name }) => name)).toEqual(["City", "Person"])
       expect(labels[0]?.properties).toEqual([
@@ -41,7 +41,7 @@ describe.skipIf(ladybug === undefined)(
       ])
     })
 
-    test("gives nodes, relationships, paths and values as JSON", async () => {
+    test("returns nodes, relationships, paths and values as JSON", async () => {
       const { rows } = await graph.query(
         "MATCH (p:Person {id: $id})-[r:LivesIn]->(c:City) RETURN p, r, c, p.born, [p.id, null], {a: 1.5}",
         { params: { id: 1 } },
@@ -59,7 +59,7 @@ describe.skipIf(ladybug === undefined)(
       })
     })
 
-    test("stops at its rows and its bytes", async () => {
+    test("stops at its limits of rows and bytes", async () => {
       const rows = await graph.query("UNWIND range(1, 100) AS x RETURN x", { rows: 10 })
       expect(rows).toMatchObject({ isCut: true, rows: { length: 10 } })
       const bytes = await graph.query("UNWIND range(1, 100) AS x RETURN repeat('y', 100)", { bytes: 1_000 })
@@ -67,7 +67,7 @@ describe.skipIf(ladybug === undefined)(
       expect(bytes.rows.length).toBeLessThan(10)
     })
 
-    test("says what is wrong with a query", async () => {
+    test("reports the error of a query", async () => {
       await expect(graph.query("MATCH (n:Nobody) RETURN n")).rejects.toMatchObject({
         code: "QUERY_FAILED",
         message: expect.stringContaining("Nobody"),
@@ -75,7 +75,7 @@ describe.skipIf(ladybug === undefined)(
       await expect(graph.query("RETURN 1 AS a, 2 AS a")).rejects.toThrow("Two columns are named a")
     })
 
-    test("ends a query when its caller gives up, and answers the next", async () => {
+    test("ends a query when its caller aborts, and answers the next", async () => {
       const stop = new AbortController()
       const late = graph.query("RETURN size(range(1, 1000000000))", { signal: stop.signal })
       setImmediate(() => stop.abort(new Error("enough")))
@@ -83,14 +83,14 @@ describe.skipIf(ladybug === undefined)(
       expect((await graph.query("RETURN 1 AS one")).rows).toEqual([[1]])
     })
 
-    test("answers several at once, in their turn", async () => {
+    test("answers several queries, one after the other", async () => {
       const results = await Promise.all(
         [1, 2, 3].map((n) => graph.query("RETURN $n AS n", { params: { n } })),
       )
       expect(results.map(({ rows }) => rows[0]?.[0])).toEqual([1, 2, 3])
     })
 
-    test("is searched for what a question names, with its neighbours", async () => {
+    test("finds what a question names, with its neighbours", async () => {
       const found = await graphRetriever(graph).search("Where does Ann Lee live?")
       expect(found[0]).toMatchObject({
         title: "Ann Lee",
@@ -104,7 +104,7 @@ describe.skipIf(ladybug === undefined)(
       expect(lines).toContain("Bob -[LivesIn {since: 2010}]-> New York (City) {name: New York, country: USA}")
     })
 
-    test("is searched for the kind of thing that a question asks for", async () => {
+    test("finds the kind of node that a question asks for", async () => {
       const found = await graphRetriever(graph, { depth: 0 }).search("Which cities are there?")
       expect(found.map(({ title }) => title).sort()).toEqual(["New York", "Paris"])
     })
@@ -120,7 +120,7 @@ describe.skipIf(ladybug === undefined)(
       expect((await small.query("MATCH (p:Person) RETURN p.id")).rows).toHaveLength(1)
     })
 
-    test("tells each relationship once, in the order in which they were made, up to a limit", async () => {
+    test("returns each relationship once, in the order of creation, up to a limit", async () => {
       const pair = join(folder, "pair")
       const link = (type: string) => `MATCH (a:\`It's a\`), (b:B) CREATE (a)-[:${type}]->(b)`
       ladybug?.write(pair, [
@@ -169,7 +169,7 @@ describe.skipIf(ladybug === undefined)(
       }
     })
 
-    test("that is closed is not asked", async () => {
+    test("refuses queries after it is closed", async () => {
       const other = ladybugGraph({ id: "town", path, packagesOf })
       const asked = other.query("RETURN size(range(1, 1000000000))").catch((error) => error)
       await other.schema().catch(() => undefined)
@@ -180,11 +180,11 @@ describe.skipIf(ladybug === undefined)(
   },
 )
 
-test("invalid options are rejected at once", () => {
+test("invalid options are rejected immediately", () => {
   expect(() => ladybugGraph({ id: "town", path, memory: 0 })).toThrow("memory must be a whole number from 1")
 })
 
-test("without the package, says what to install", async () => {
+test("without the package, names the package to install", async () => {
   writeFileSync(join(folder, "some"), "")
   const graph = ladybugGraph({ id: "town", path: join(folder, "some"), packagesOf: folder })
   await expect(graph.query("RETURN 1")).rejects.toMatchObject({

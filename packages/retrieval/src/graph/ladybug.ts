@@ -13,7 +13,7 @@ import { closed, failed, limitsOf, type QueryLimits, refused, timedOut } from ".
 import type { KnownLimits } from "../sql/rows.ts"
 import { checkCypher } from "./cypher-guard.ts"
 import {
-  foundInTime,
+  collectInTime,
   type GraphDatabase,
   type GraphLabel,
   type GraphQueryOptions,
@@ -27,14 +27,14 @@ import {
 
 export interface LadybugOptions {
   readonly id: string
-  /** What people call it. Default: the id. */
+  /** The name for people. Default: the id. */
   readonly name?: string | undefined
-  /** The database's file. */
+  /** The path of the database file. */
   readonly path: string
   readonly limits?: QueryLimits | undefined
-  /** Megabytes that a query may take. Default 512. */
+  /** Maximum megabytes of a query. Default 512. */
   readonly memory?: number | undefined
-  /** The folder of a project that has @ladybugdb/core installed. Default: wherever this package finds it. */
+  /** The folder of a project that has @ladybugdb/core installed. Default: resolved from this package. */
   readonly packagesOf?: string | undefined
 }
 
@@ -50,12 +50,12 @@ export function ladybugGraph(options: LadybugOptions): GraphDatabase {
   }
 }
 
-/** Rows and bytes of our own queries, which say themselves how much they want: a schema is not cut where an answer is. */
+/** Limits of built-in queries, which set their own sizes: a schema must not be truncated like an answer. */
 const OWN_LIMITS = { rows: 1_000_000, bytes: 64_000_000 }
-/** Milliseconds for a late query to end by itself. */
+/** Milliseconds that a late query gets to end by itself. */
 const GRACE = 1_000
 
-/** Runs any query: those from outside must be checked before. */
+/** Runs any query. Queries from outside must be checked first. */
 export function ladybugFile(options: LadybugOptions) {
   const { id } = options
   const memory = wholeNumber("memory", options.memory ?? 512)
@@ -136,7 +136,7 @@ export type LadybugReply =
 
 /** The program's only argument, as JSON. */
 export interface LadybugSettings {
-  /** The address of the package's module. */
+  /** The URL of the package's module. */
   readonly module: string
   readonly path: string
   /** Bytes. */
@@ -152,7 +152,7 @@ type AskLadybug = (
 ) => Promise<QueryResult>
 
 function ladybugSearch(ask: AskLadybug): Pick<GraphDatabase, "schema" | "find" | "relationships"> {
-  /** The file is open for reading, and stays as it was when it was opened. */
+  /** Cached: the file is open for reading, and does not change while it is open. */
   let known: GraphSchema | undefined
 
   async function schema({ signal }: AskOptions = {}): Promise<GraphSchema> {
@@ -194,7 +194,7 @@ function ladybugSearch(ask: AskLadybug): Pick<GraphDatabase, "schema" | "find" |
                 (label) =>
                   [label.name, () => nodes(scan(label), { text, words: [...words], limit })] as const,
               )
-      return foundInTime(parts, options)
+      return collectInTime(parts, options)
     },
 
     async relationships(nodes, { limit, signal }) {
@@ -203,7 +203,7 @@ function ladybugSearch(ask: AskLadybug): Pick<GraphDatabase, "schema" | "find" |
       const { rows } = await ask(
         `MATCH (n)-[r]-(m) WHERE id(n) IN [${ids.join(", ")}]
 RETURN n, r, m ORDER BY offset(id(r)), cast(id(r) AS STRING) LIMIT $rows`,
-        // Between two of the nodes it is found from both ends.
+        // A relationship between two of the nodes is found from both ends.
         { rows: 2 * limit },
         signal,
       )
@@ -213,12 +213,12 @@ RETURN n, r, m ORDER BY offset(id(r)), cast(id(r) AS STRING) LIMIT $rows`,
   }
 }
 
-/** Procedures of Ladybug take no parameters. */
+/** Ladybug's procedures take no parameters. */
 function literal(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`
 }
 
-/** Backquotes are in names in pairs only, and Ladybug takes these as they are. */
+/** Names contain backquotes only in pairs, which Ladybug accepts unchanged. */
 function named(name: string): string {
   return /^(?:[^`]|``)*$/.test(name) ? `\`${name}\`` : quotedName(name)
 }
@@ -234,7 +234,7 @@ function relationshipOf([node, { id, type, from, properties }, other]: FoundRow)
   return { id, type, from: isFrom ? node : other, to: isFrom ? other : node, properties }
 }
 
-/** Ladybug answers with several threads: without an order, another each time. */
+/** Ladybug uses several threads, so results without ORDER BY have a different order each time. */
 const IN_ORDER = "offset(id(n))"
 
 function some(label: string): string {

@@ -1,15 +1,16 @@
 /**
  * Connections to a Neo4j server.
  *
- * N1 Everything is asked in a transaction that may only read and is rolled back.
- * N2 A query ends in its time or with its caller's signal: the server is asked to stop, and is not waited for.
- * N3 A connection that does not come back is abandoned together with its driver; its other running queries end first.
+ * N1 Every query runs in a read-only transaction that is rolled back.
+ * N2 A query ends at its time limit or with its caller's signal. The server is asked to stop, and the caller does not
+ *    wait for it.
+ * N3 A connection that does not respond is abandoned together with its driver; the driver's other queries end first.
  */
 
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import { untilAborted } from "@superstep/engine/tools"
 import type { Driver, Session } from "neo4j-driver"
-import { OpenOnce, Turns } from "../connections.ts"
+import { OpenOnce, Semaphore } from "../connections.ts"
 import { invalidOption, wholeNumber } from "../errors.ts"
 import { optionalPackage } from "../packages.ts"
 import { closed, failed, refused, timedOut } from "../sql/queries.ts"
@@ -32,9 +33,9 @@ export interface Neo4jQuery {
   /** Milliseconds. */
   readonly timeout: number
   readonly signal: AbortSignal | undefined
-  /** What the columns are called; comes before any row. */
+  /** Called with the names of the columns, before any row. */
   readonly begin?: (columns: readonly string[]) => void
-  /** False: no more of them. */
+  /** Return false to stop. */
   readonly row: (values: unknown[], neo4j: Neo4j) => boolean
 }
 
@@ -45,21 +46,21 @@ interface Opened {
   stuck: number
 }
 
-/** What the server gets to end by itself, and a connection to come back. */
+/** Milliseconds for the server to stop by itself, and for a connection to be returned. */
 const GRACE = 500
 const FETCH_SIZE = 100
 
 export class Neo4jSessions {
   readonly #connection: Neo4jConnection
   readonly #address: string
-  readonly #turns: Turns
+  readonly #turns: Semaphore
   readonly #opened = new OpenOnce(() => this.#connect())
   #isClosed = false
 
   constructor(connection: Neo4jConnection) {
     this.#connection = connection
     this.#address = addressOf(connection)
-    this.#turns = new Turns(wholeNumber("connections", connection.connections))
+    this.#turns = new Semaphore(wholeNumber("connections", connection.connections))
     wholeNumber("connectTimeout", connection.connectTimeout)
   }
 
@@ -67,7 +68,7 @@ export class Neo4jSessions {
     return this.#turns.take(query.signal, () => this.#run(query))
   }
 
-  /** The driver's own module, which knows its types. */
+  /** The driver's module, which has its types. */
   async neo4j(): Promise<Neo4j> {
     return (await this.#open()).neo4j
   }
@@ -93,7 +94,7 @@ export class Neo4jSessions {
     const stop = new AbortController()
     const onAbort = () => stop.abort(signal?.reason)
     signal?.addEventListener("abort", onAbort, { once: true })
-    // Its time begins when there is a transaction.
+    // The time limit starts with the transaction.
     let timer = setTimeout(() => stop.abort(noAnswer()), connectTimeout + GRACE)
     const begun = () => {
       clearTimeout(timer)
@@ -112,7 +113,7 @@ export class Neo4jSessions {
     }
   }
 
-  /** Asks the server to stop what is still running. */
+  /** Asks the server to stop running queries. */
   async #leave(opened: Opened, session: Session): Promise<void> {
     let isStuck = false
     const timer = setTimeout(() => {
@@ -147,7 +148,7 @@ export class Neo4jSessions {
     const driver = neo4j.driver(url, auth, {
       useBigInt: true,
       telemetryDisabled: true,
-      // One more: a session that ends gives its place back before its connection.
+      // One more than the slots: a finished session frees its slot before its connection.
       maxConnectionPoolSize: connections + 1,
       connectionTimeout: connectTimeout,
       connectionAcquisitionTimeout: connectTimeout + GRACE,
@@ -156,7 +157,7 @@ export class Neo4jSessions {
   }
 }
 
-/** As the driver says it. */
+/** The error that the driver itself would throw. */
 function noAnswer(): Error {
   return Object.assign(new Error("The server is not responding."), { code: "ServiceUnavailable" })
 }
@@ -205,7 +206,7 @@ const REFUSALS = [
   "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
 ]
 const UNREACHABLE = ["ServiceUnavailable", "SessionExpired", "N/A"]
-/** It starts, or changes its leader. */
+/** The server is starting, or is electing a leader. */
 const UNAVAILABLE = /^Neo\.TransientError\.\w+\.DatabaseUnavailable$/
 const LOGIN = "Neo.ClientError.Security."
 

@@ -1,4 +1,4 @@
-/** Neo4j's own driver against a stand-in server that speaks Bolt: the messages it receives, and how its answers are read. */
+/** Neo4j's own driver with a simulated Bolt server: the messages it sends, and how results are parsed. */
 import { describe, expect, onTestFinished, test } from "vitest"
 import { goalBackends } from "../goal-backends.ts"
 import {
@@ -39,7 +39,7 @@ const inTransactions = ({ received }: BoltServer) =>
   received.filter((name) => !["HELLO", "LOGON", "GOODBYE", "RESET"].includes(name))
 
 describe("a query", () => {
-  test("runs in a transaction that may only read, has a time limit and is rolled back (N1)", async () => {
+  test("runs in a read-only transaction with a time limit that is rolled back (N1)", async () => {
     const server = await boltServer(() => rowsOf([1n]))
     const graph = graphAt(server, { database: "movies" })
     const result = await graph.query("RETURN $n AS c0 // a comment", {
@@ -57,7 +57,7 @@ describe("a query", () => {
     expect(inTransactions(server)).toEqual(["BEGIN", "RUN", "PULL", "ROLLBACK"])
   })
 
-  test("that could do harm is refused before the server hears of it", async () => {
+  test("that could do harm is refused before it reaches the server", async () => {
     const server = await boltServer(() => rowsOf([1n]))
     const graph = graphAt(server)
     for (const cypher of Object.values(CYPHER_ATTACKS)) {
@@ -66,7 +66,7 @@ describe("a query", () => {
     expect(server.received).toEqual([])
   })
 
-  test("gives nodes, relationships, paths and all kinds of values as JSON", async () => {
+  test("returns nodes, relationships, paths and all kinds of values as JSON", async () => {
     const ann = node(1n, ["Person"], { name: "Ann", big: 9007199254740993n })
     const paris = node(2n, ["City"], { name: "Paris" })
     const step = new Structure(0x72, [7n, "LIVES_IN", {}, "5:x:7"])
@@ -103,7 +103,7 @@ describe("a query", () => {
     ])
   })
 
-  test("stops at its rows, and the server is not asked for all of them", async () => {
+  test("stops at its limit of rows, without fetching all of them", async () => {
     const server = await boltServer(() => ({ fields: ["x"], rows: endless([1n]) }))
     const result = await graphAt(server).query("MATCH (n) RETURN n", { rows: 250 })
     expect(result.rows).toHaveLength(250)
@@ -111,7 +111,7 @@ describe("a query", () => {
     expect(server.rows).toBeLessThan(1_000)
   })
 
-  test("stops at its bytes", async () => {
+  test("stops at its limit of bytes", async () => {
     const server = await boltServer(() => ({ fields: ["x"], rows: endless(["y".repeat(1_000)]) }))
     const { rows, isCut } = await graphAt(server).query("MATCH (n) RETURN n.text", { bytes: 10_000 })
     expect(isCut).toBe(true)
@@ -119,7 +119,7 @@ describe("a query", () => {
     expect(rows.length).toBeLessThanOrEqual(10)
   })
 
-  test("that the server does not end in time is ended, and the connection is used again (N2)", async () => {
+  test("that the server does not end in time is ended, and the connection is reused (N2)", async () => {
     const server = await boltServer(({ cypher }) => (cypher === "RETURN 1" ? rowsOf([1n]) : "silence"))
     const graph = graphAt(server, { connections: 1 })
     expect(await codeOf(graph.query("MATCH (n) RETURN n", { timeout: 20 }))).toBe("QUERY_TIMEOUT")
@@ -127,7 +127,7 @@ describe("a query", () => {
     expect(server.received).toContain("RESET")
   })
 
-  test("on a connection that is deaf is given up, and the next one gets another (N3)", async () => {
+  test("on an unresponsive connection is abandoned, and the next one gets another (N3)", async () => {
     const server = await boltServer(({ cypher }) => (cypher === "RETURN 1" ? rowsOf([1n]) : "deaf"))
     const graph = graphAt(server)
     expect(await codeOf(graph.query("MATCH (n) RETURN n", { timeout: 20 }))).toBe("QUERY_TIMEOUT")
@@ -146,7 +146,7 @@ describe("a query", () => {
     await expect.poll(() => server.received, { timeout: 30_000 }).toContain("RESET")
   })
 
-  test("whose caller gives up while the driver is loaded never gets to the server", async () => {
+  test("whose caller aborts while the driver is loaded never reaches the server", async () => {
     const server = await boltServer(() => rowsOf([1n]))
     const stop = new AbortController()
     const asked = graphAt(server).query("RETURN 1", { signal: stop.signal })
@@ -161,7 +161,7 @@ describe("a query", () => {
     ["Neo.ClientError.Security.Forbidden", "QUERY_REFUSED"],
     ["Neo.ClientError.Transaction.TransactionTimedOut", "QUERY_TIMEOUT"],
     ["Neo.ClientError.Database.DatabaseNotFound", "DATABASE_UNREACHABLE"],
-  ])("that fails with %s says %s", async (code, ours) => {
+  ])("that fails with %s reports %s", async (code, ours) => {
     const server = await boltServer(() => ({ code, message: "Because of this." }))
     const error = await graphAt(server)
       .query("RETURN 1")
@@ -172,7 +172,7 @@ describe("a query", () => {
 })
 
 describe("a server", () => {
-  test("that does not know the password says so, without the password", async () => {
+  test("that rejects the password is reported, without the password", async () => {
     const server = await boltServer(() => rowsOf([1n]))
     const error = await graphAt(server, { password: "wrong" })
       .query("RETURN 1")
@@ -182,7 +182,7 @@ describe("a server", () => {
     expect(error.message).not.toContain("wrong")
   })
 
-  test("that is not there cannot be reached, and may be later", async () => {
+  test("that does not exist is unreachable, and may be retried", async () => {
     const graph = graphAt({ url: "bolt://127.0.0.1:1" })
     await expect(graph.query("RETURN 1")).rejects.toMatchObject({
       code: "DATABASE_UNREACHABLE",
@@ -191,7 +191,7 @@ describe("a server", () => {
     })
   })
 
-  test("whose database is not up yet cannot be reached, and may be later", async () => {
+  test("whose database is not available yet is unreachable, and may be retried", async () => {
     const code = "Neo.TransientError.General.DatabaseUnavailable"
     const server = await boltServer(() => ({ code, message: "The database is starting." }))
     await expect(graphAt(server).query("RETURN 1")).rejects.toMatchObject({
@@ -201,13 +201,13 @@ describe("a server", () => {
     })
   })
 
-  test.each(["HELLO", "BEGIN"])("that says nothing from %s on cannot be reached", async (deafFrom) => {
+  test.each(["HELLO", "BEGIN"])("that sends nothing from %s on is unreachable", async (deafFrom) => {
     const server = await boltServer(() => rowsOf([1n]), { deafFrom })
     const graph = graphAt(server, { connectTimeout: 50 })
     expect(await codeOf(graph.query("RETURN 1"))).toBe("DATABASE_UNREACHABLE")
   })
 
-  test("is not asked after it was closed", async () => {
+  test("is not queried after it was closed", async () => {
     const graph = graphAt(await boltServer(() => rowsOf([1n])))
     await graph.query("RETURN 1")
     await graph.close()
@@ -215,7 +215,7 @@ describe("a server", () => {
   })
 
   test.each(["localhost:7687", "http://localhost", "bolt://", "bolt://ann:secret@localhost"])(
-    "is not looked for at %s",
+    "is not accepted at %s",
     (url) => {
       const make = () => neo4jGraph({ id: "town", url })
       expect(make).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }))
@@ -246,7 +246,7 @@ function town({ cypher, params }: Asked, indexes: unknown[][] = []): BoltAnswer 
   return isAsked("paris") ? rowsOf([paris]) : rowsOf()
 }
 
-describe("what is in the graph", () => {
+describe("the content of the graph", () => {
   test("is described by samples of its labels and types", async () => {
     const graph = graphAt(await boltServer((asked) => town(asked)))
     expect(await graph.schema()).toEqual({
@@ -287,7 +287,7 @@ describe("what is in the graph", () => {
     expect(server.asked.every(({ transaction }) => transaction.mode === "r")).toBe(true)
   })
 
-  test("is found by a full-text index where there is one, and its label is not looked through", async () => {
+  test("is found by a full-text index if there is one, and its label is not scanned", async () => {
     const server = await boltServer((asked) => town(asked, [["cities", ["City"], ["name"]]]))
     const found = await graphRetriever(graphAt(server)).search('Who works in "Paris" OR 1=1?')
     expect(found.map(({ title }) => title)).toEqual(["Paris"])
@@ -296,13 +296,13 @@ describe("what is in the graph", () => {
     expect(server.asked.filter(({ cypher }) => /:`City`\)\nWITH/.test(cypher))).toEqual([])
   })
 
-  test("is looked through beside an index that does not have its name", async () => {
+  test("is scanned in addition to an index without its name", async () => {
     const server = await boltServer((asked) => town(asked, [["countries", ["City"], ["country"]]]))
     await graphRetriever(graphAt(server)).search("Who works in Paris?")
     expect(server.asked.filter(({ cypher }) => /:`City`\)\nWITH/.test(cypher))).toHaveLength(1)
   })
 
-  test("is found where a name is usually, but not always, a string", async () => {
+  test("is found if a name is usually, but not always, a string", async () => {
     const server = await boltServer((asked) =>
       /`Person`.*properties\(n\)/.test(asked.cypher)
         ? rowsOf([{ name: 7n }], [{ name: "Ann" }])
@@ -314,7 +314,7 @@ describe("what is in the graph", () => {
     expect(await graphRetriever(graph).search("Ann")).toHaveLength(1)
   })
 
-  test("of other labels than those asked for is left out, though an index has it", async () => {
+  test("with other labels than the requested ones is omitted, even if an index finds it", async () => {
     const server = await boltServer((asked) => town(asked, [["all", ["City", "Person"], ["name"]]]))
     const question = { text: "paris", words: ["paris"] }
     const find = (labels: string[]) => graphAt(server).find({ ...question, labels }, { limit: 5 })
@@ -336,7 +336,7 @@ describe("what is in the graph", () => {
     expect(await codeOf(graphRetriever(graphAt(server)).search("Ann"))).toBe("QUERY_TIMEOUT")
   })
 
-  test("is found without indexes when these may not be seen", async () => {
+  test("is found without indexes if the user may not see them", async () => {
     const server = await boltServer((asked) =>
       asked.cypher.includes("FULLTEXT")
         ? { code: "Neo.ClientError.Security.Forbidden", message: "No." }
@@ -347,7 +347,7 @@ describe("what is in the graph", () => {
 })
 
 test.each([{ connections: 0 }, { connections: 1.5 }, { connectTimeout: -1 }])(
-  "invalid options are rejected at once: %j",
+  "invalid options are rejected immediately: %j",
   (options) => {
     expect(() => neo4jGraph({ id: "town", url: "bolt://localhost", ...options })).toThrow(
       "must be a whole number from 1",

@@ -1,4 +1,6 @@
-/** PackStream, the encoding of Bolt's messages: as much of it as our tests need. Whole numbers are bigints, others are floats. */
+/**
+ * PackStream, the encoding of Bolt's messages, as far as the tests need it. Whole numbers are bigints, others are floats.
+ */
 
 export class Structure {
   readonly tag: number

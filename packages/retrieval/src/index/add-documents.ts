@@ -1,5 +1,5 @@
 /**
- * Adds new and changed documents to the index, in batches, so that no file is ever held as a whole. Interrupted work
+ * Adds new and changed documents to the index, in batches, so that no file is ever in memory as a whole. Interrupted work
  * continues the next time.
  */
 
@@ -25,7 +25,7 @@ import { examine } from "./readers/text-file.ts"
 import { embeddedWith, remember } from "./vectors.ts"
 
 export interface TextDocument {
-  /** What it is to be cited by. */
+  /** The name for citations. */
   readonly source: string
   readonly text: string
   /** Default "text". */
@@ -33,7 +33,7 @@ export interface TextDocument {
 }
 
 export interface AddProgress {
-  /** What is being read. */
+  /** The source that is being read. */
   readonly source: string
   readonly documents: { readonly done: number; readonly total: number }
   readonly bytes: { readonly done: number; readonly total: number }
@@ -47,15 +47,15 @@ export interface AddResult {
   readonly unchanged: number
   readonly removed: number
   readonly chunks: number
-  /** Documents that another process was adding at the same time, and were left to it. */
+  /** Documents that another process was adding at the same time, and that were left to it. */
   readonly left: number
-  /** Files of kinds that are not read. */
+  /** Files of unsupported types. */
   readonly others: number
-  /** Documents and folders that could not be read, and why. What the index had of them, it still has. */
+  /** Documents and folders that could not be read, and why. The index keeps their earlier content. */
   readonly problems: readonly { readonly source: string; readonly reason: string }[]
 }
 
-/** A document, or a file that is one. */
+/** A document as text, or a file. */
 export type Item = (TextDocument | { readonly path: string }) & { readonly bytes: number }
 
 export interface Adding {
@@ -69,10 +69,13 @@ export interface Adding {
 
 type Outcome = "added" | "changed" | "unchanged" | "left"
 
-/** Chunks in a transaction: many, as each costs something; few where each has cost a while, and is kept at once. */
+/**
+ * Chunks per transaction. Large without embeddings, because each transaction has a cost; small with embeddings, so that
+ * slow results are stored immediately.
+ */
 const BATCH = 1_000
 const EMBEDDED_BATCH = 64
-/** Documents at a time, while others wait for their vectors. */
+/** Concurrent documents, while others wait for their vectors. */
 const PARALLEL = 4
 /** Increase it when a reader or the chunking changes: documents are then read again. */
 const READERS = 3
@@ -104,7 +107,7 @@ export async function addDocuments(
       const item = items[next++] as Item
       const source = "path" in item ? adding.file.sourceOf(item.path) : item.source
       tell(source)
-      // About: a chunk has an overlap, and may have less than what it was read from.
+      // An estimate: chunks overlap, and may be shorter than their source.
       let about = 0
       const written = (count: number, characters: number) => {
         counts.chunks += count
@@ -175,7 +178,7 @@ async function addOne(
       await nextTurn()
     }
   } catch (error) {
-    // What is wrong with the document itself will not be better the next time.
+    // A problem of the document itself will not be gone the next time.
     if (!signal?.aborted && problemOf(error) !== undefined) documents.abandon(writing)
     throw error
   }
@@ -183,7 +186,7 @@ async function addOne(
   return before === undefined ? "added" : "changed"
 }
 
-/** The text of a document; what it says of itself is noted. */
+/** The text of a document. Facts about it are recorded. */
 async function* textOf(
   parts: AsyncIterable<DocumentPart>,
   note: (facts: DocumentFacts) => void,
@@ -240,7 +243,7 @@ async function* batches<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<
   if (batch.length > 0) yield batch
 }
 
-/** What is wrong with this document alone; undefined: adding cannot continue. */
+/** The problem of this document. Undefined: adding cannot continue. */
 export function problemOf(error: unknown): string | undefined {
   if (isSuperstepError(error)) {
     return /^DOCUMENT_/.test(error.code) || error.code === "PACKAGE_MISSING" ? error.message : undefined

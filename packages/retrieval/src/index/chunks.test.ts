@@ -11,7 +11,7 @@ async function all(parts: Iterable<Part>, options?: ChunkOptions): Promise<Chunk
 const sentence = "This sentence has exactly fifty characters in it ok."
 
 describe("text in chunks", () => {
-  test("that is short is one chunk, and what is empty is none", async () => {
+  test("that is short is one chunk, and empty text has none", async () => {
     expect(await all([{ text: "\n\n  Hello.\n", line: 1 }])).toEqual([{ text: "Hello.", line: 3 }])
     expect(await all([{ text: " \n \n", line: 1 }, { section: { title: "T" } }])).toEqual([])
   })
@@ -37,12 +37,12 @@ describe("text in chunks", () => {
     }
   })
 
-  test("has no chunk that is nothing but the overlap", async () => {
+  test("has no chunk with only the overlap", async () => {
     const chunks = await all([{ text: `${"word ".repeat(40)}` }], { size: 200, overlap: 50 })
     expect(chunks).toHaveLength(1)
   })
 
-  test("begins anew with a section, and knows its lines", async () => {
+  test("starts a new chunk with a section, and knows its lines", async () => {
     const chunks = await all([
       { section: { title: "One" } },
       { text: "first\n", line: 2 },
@@ -57,7 +57,7 @@ describe("text in chunks", () => {
     ])
   })
 
-  test("is the same however the text is parted, none is too long, and nothing is lost", async () => {
+  test("is the same however the text is split into parts, no chunk is too long, and nothing is lost", async () => {
     const piece = fc.constantFrom(
       "word ",
       "Long sentence here. ",
@@ -92,7 +92,7 @@ describe("text in chunks", () => {
               .join("\n"),
           ).toContain(chunk.text.split("\n")[0])
           expect(Buffer.from(chunk.text).toString()).toBe(chunk.text)
-          // What is new in it is what comes next.
+          // Its new part is the next part of the text.
           const mine = bare(chunk.text)
           const shared = Array.from({ length: mine.length + 1 }, (_, n) => n).find((n) =>
             rest.startsWith(mine.slice(n)),

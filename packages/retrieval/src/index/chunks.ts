@@ -1,26 +1,26 @@
 /**
- * Cuts text into chunks of similar size for search: at the end of a paragraph or else of a sentence, with some overlap. The
- * text arrives in parts of any size and is never held as a whole: at most one part and one chunk are buffered. The same text
- * results in the same chunks, however it is split into parts.
+ * Splits text into chunks of similar size for search, at the end of a paragraph or else of a sentence, with some overlap.
+ * The text arrives in parts of any size and is never in memory as a whole: at most one part and one chunk are buffered.
+ * The same text results in the same chunks, however it is split into parts.
  */
 
-/** Where something stands: on a line of a file, or on a page of a document. */
+/** The position of a chunk: a line of a file, or a page of a document. */
 export interface ChunkPosition {
   readonly line?: number | undefined
   readonly page?: number | undefined
 }
 
-/** What a document says of itself. */
+/** Metadata of a document. */
 export interface DocumentFacts {
   readonly author?: string | undefined
   /** 2026-03-14 */
   readonly date?: string | undefined
 }
 
-/** What readers give: text, and what is known of the document. */
+/** The output of readers: text, and metadata of the document. */
 export type DocumentPart = Part | { readonly facts: DocumentFacts }
 
-/** A section ends the chunk before it, and titles those that follow. */
+/** A section ends the chunk before it, and is the title of the chunks that follow. */
 export type Part =
   | { readonly section: { readonly title?: string | undefined } }
   | (ChunkPosition & { readonly text: string })
@@ -33,7 +33,7 @@ export interface Chunk extends ChunkPosition {
 export interface ChunkOptions {
   /** Maximum characters of a chunk. Default 800. */
   readonly size?: number | undefined
-  /** How many of them the next chunk has too, about. Default 100. */
+  /** The approximate number of characters that the next chunk repeats. Default 100. */
   readonly overlap?: number | undefined
 }
 
@@ -52,12 +52,12 @@ export async function* chunksOf(
   let title: string | undefined
   let text = ""
   let marks: Mark[] = []
-  /** Up to where the text is in a chunk already: the overlap alone makes none. */
+  /** The end of the text that is already in a chunk. The overlap alone makes no chunk. */
   let taken = 0
 
   function* cut(isEnd: boolean): Generator<Chunk> {
     let start = 0
-    // A border is looked for in a whole window, so that where a part ends has no influence.
+    // A border is searched in a whole window, so that the ends of parts have no influence.
     while (text.length - start > (isEnd ? 0 : size)) {
       if (isEnd && text.slice(taken).trim() === "") {
         start = text.length
@@ -94,7 +94,7 @@ export async function* chunksOf(
 
 const SENTENCE_END = /[.!?…。！？]["'”’)\]]*(?=\s|[\u3040-\u30FF\u3400-\u9FFF]|$)/g
 
-/** How many characters the chunk takes; there are more than `size`. */
+/** The length of the next chunk. The window is longer than `size`. */
 function borderIn(window: string, size: number): number {
   const least = Math.floor(size * 0.4)
   const paragraph = window.lastIndexOf("\n\n", size - 2)
@@ -111,7 +111,7 @@ function borderIn(window: string, size: number): number {
   return isInsidePair(window, size) ? size - 1 : size
 }
 
-/** How many characters at the end of the chunk begin the next one too: whole sentences, or else whole words. */
+/** The number of characters at the end of the chunk that the next one repeats: whole sentences, or else whole words. */
 function overlapOf(chunk: string, overlap: number): number {
   if (overlap === 0 || chunk.length <= 2 * overlap) return 0
   const tail = chunk.slice(-overlap)
@@ -132,7 +132,7 @@ function placeAt(text: string, marks: readonly Mark[], offset: number): ChunkPos
   return { line: mark.line + lineBreaks(text, mark.offset, offset) }
 }
 
-/** The marks of what is left when the text before `start` is dropped. */
+/** The marks of the remaining text when the text before `start` is dropped. */
 function marksFrom(text: string, marks: readonly Mark[], start: number): Mark[] {
   const later = marks
     .filter(({ offset }) => offset > start)

@@ -24,7 +24,7 @@ Drag the application to the bin.
 `
 
 describe("an index of files", () => {
-  test("finds a passage by its words, with its title and the line that it stands on", async () => {
+  test("finds a passage by its words, with its title and its line", async () => {
     const folder = freshFolder({ "docs/guide.md": guide, "docs/other.txt": "Nothing of interest.\n" })
     const index = openIndex(folder)
     expect(await index.add([join(folder, "docs")])).toMatchObject({ added: 2, unchanged: 0, problems: [] })
@@ -120,7 +120,7 @@ describe("an index of files", () => {
     expect(await index.search("apples bananas dates")).toHaveLength(1)
   })
 
-  test("removes the whole of the folder that it was made for, and nothing when nothing is named", async () => {
+  test("removes the whole root folder, and nothing for an empty name", async () => {
     const folder = freshFolder({ "d/a.txt": "apples", "b.txt": "bananas" })
     const index = openIndex(folder)
     await index.add([folder])
@@ -165,7 +165,7 @@ describe("an index of files", () => {
     expect(await index.search("hails drizzles")).toMatchObject([{ source: "note", text: "It drizzles." }])
   })
 
-  test("knows its files by the folder that it was made for, wherever it is opened", async () => {
+  test("knows its files relative to its root, wherever it is opened", async () => {
     const folder = freshFolder({ "docs/a.txt": "apples" })
     const index = openIndex(folder)
     await index.add([folder])
@@ -197,7 +197,7 @@ describe("an index of files", () => {
     })
   })
 
-  test("takes files and folders of all sorts as they are, and follows no links", async () => {
+  test("adds files and folders of all kinds, and follows no links", async () => {
     const folder = freshFolder({ "x.md/inner.md": "Inner.", "empty.txt": "", "sub/a.txt": "apples" })
     symlinkSync("..", join(folder, "sub", "loop"))
     symlinkSync("a.txt", join(folder, "sub", "link.txt"))
@@ -241,7 +241,7 @@ describe("an index of files", () => {
     expect(await index.search("bananas")).toHaveLength(1)
   })
 
-  test("reads a PDF page by page, and is cited by the page", async () => {
+  test("reads a PDF page by page, and cites the page", async () => {
     const folder = freshFolder({
       "paper.pdf": pdf(["The first page is about whales.", "The second is about owls."]),
     })
@@ -252,7 +252,7 @@ describe("an index of files", () => {
     ])
   })
 
-  test("tells how far it is", async () => {
+  test("reports its progress", async () => {
     const folder = freshFolder({ "a.txt": "apples", "b.txt": "bananas!" })
     const index = openIndex(folder)
     const progress: string[] = []
@@ -286,7 +286,7 @@ describe("an index with embeddings", () => {
     })
   })
 
-  test("refuses other embeddings, and documents without", async () => {
+  test("refuses other embeddings, and documents without embeddings", async () => {
     const folder = freshFolder(files)
     const index = openIndex(folder, { embeddings: meaningEmbeddings() })
     await index.add([folder])
@@ -311,7 +311,7 @@ describe("an index with embeddings", () => {
     })
   })
 
-  test("makes vectors for documents that were added without when they are added again", async () => {
+  test("creates vectors for documents that were added without, when they are added again", async () => {
     const folder = freshFolder(files)
     const plain = openIndex(folder)
     await plain.add([folder])
@@ -322,34 +322,34 @@ describe("an index with embeddings", () => {
     expect((await index.search("feline", { mode: "vector", limit: 1 }))[0]?.source).toBe("a.txt:1")
   })
 
-  test("says what is wrong with embeddings that give odd vectors", async () => {
+  test("reports embeddings that return invalid vectors", async () => {
     const folder = freshFolder(files)
     const odd = { name: "odd", dimensions: 3, embed: async () => [[1, 2]] }
     await expect(openIndex(folder, { embeddings: odd }).add([folder])).rejects.toThrow(
-      /"odd" gave a vector of 2 numbers/,
+      /"odd" returned a vector of 2 numbers/,
     )
     const few = { name: "few", dimensions: 3, embed: async () => [] }
     await expect(openIndex(folder, { embeddings: few }).add([folder])).rejects.toThrow(
-      /gave 0 vectors for 1 texts/,
+      /returned 0 vectors for 1 texts/,
     )
   })
 })
 
 describe("a search", () => {
-  test("has a limit that makes sense, and nothing is done when its signal is aborted", async () => {
+  test("has a valid limit, and does nothing if its signal is aborted", async () => {
     const index = openIndex(freshFolder())
     await expect(index.search("x", { limit: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
     await expect(index.search("x", { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
   })
 
-  test("of an index that is closed says so", async () => {
+  test("of a closed index is an error", async () => {
     const index = openIndex(freshFolder())
     await index.close()
     await expect(index.search("x")).rejects.toMatchObject({ code: "INDEX_CLOSED" })
   })
 })
 
-test("options that make no sense are refused", () => {
+test("invalid options are refused", () => {
   const folder = freshFolder()
   for (const chunk of [{ size: 10 }, { size: 100, overlap: 60 }, { overlap: -1 }]) {
     expect(() => openIndex(folder, { chunk })).toThrow(/chunk.size/)

@@ -30,20 +30,20 @@ import { type EmbeddedWith, embeddedWith, mustMatch } from "./vectors.ts"
 export interface DocumentIndexOptions {
   /** Default "documents". */
   readonly name?: string | undefined
-  /** Without them, search is by words alone. */
+  /** Without embeddings, search is by words only. */
   readonly embeddings?: Embeddings | undefined
   readonly chunk?: ChunkOptions | undefined
-  /** For an index that is made now: the folder whose files are known by their path in it. Default: the working folder. */
+  /** For a new index: the folder that sources are relative to. Default: the working directory. */
   readonly root?: string | undefined
-  /** Puts what a search found into a better order, by a model for that, for instance. */
+  /** Reorders the results of a search, for example with a reranking model. */
   readonly rerank?: Rerank | undefined
   /** Milliseconds to wait for another process that is writing. Default 10,000. */
   readonly lockTimeout?: number | undefined
 }
 
 /**
- * Given more than is wanted, the best first: gives them in its own order, with its own scores if it has any. What it leaves out
- * is not found.
+ * Receives more results than are wanted, the best first. Returns them in a new order, optionally with new scores. Results
+ * that it omits are dropped.
  */
 export type Rerank = (
   query: string,
@@ -54,12 +54,12 @@ export type Rerank = (
 export interface AddOptions {
   readonly onProgress?: ((progress: AddProgress) => void) | undefined
   readonly signal?: AbortSignal | undefined
-  /** Removes from the index what is no longer in the folders that are added. */
+  /** Removes documents that no longer exist in the added folders. */
   readonly prune?: boolean | undefined
 }
 
 export interface IndexSearchOptions extends SearchOptions {
-  /** Default "merged": by words and by meaning, as far as the index has both. */
+  /** Default "merged": by words and by meaning, if the index has both. */
   readonly mode?: "merged" | "text" | "vector" | undefined
 }
 
@@ -76,26 +76,26 @@ export interface IndexReport {
   readonly version: number
   readonly documents: number
   readonly chunks: number
-  /** Of the file. */
+  /** The size of the file. */
   readonly bytes: number
-  /** The embeddings that its vectors are of. */
+  /** The embeddings of its vectors. */
   readonly embeddings?: EmbeddedWith | undefined
   readonly vectorSearch: boolean
-  /** Why there is no search by meaning, and what to do about it. */
+  /** Why the index cannot be searched by meaning, and how to fix it. */
   readonly reason?: string | undefined
 }
 
 export interface DocumentIndex extends Retriever {
-  /** Files, folders with all that can be read in them, or texts. What has not changed is left alone. */
+  /** Adds files, folders with all readable files in them, or texts. Unchanged documents are skipped. */
   add(what: readonly string[] | readonly TextDocument[], options?: AddOptions): Promise<AddResult>
   search(query: string, options?: IndexSearchOptions): Promise<readonly Found[]>
-  /** How many documents it has, and the titles of some. */
+  /** The number of documents, and the titles of some. */
   describe(options?: AskOptions): Promise<string>
   list(): Promise<readonly IndexedDocument[]>
-  /** A source, or the path of a file or of a folder. How many documents that were. */
+  /** Removes a source, or the files at a path. Returns the number of removed documents. */
   remove(source: string): Promise<number>
   report(): Promise<IndexReport>
-  /** Does not close the embeddings: they may be others' too. */
+  /** Does not close the embeddings, which others may share. */
   close(): Promise<void>
 }
 
@@ -105,7 +105,7 @@ function describeIndex({ documents, chunks }: Pick<IndexReport, "documents" | "c
 }
 
 const MAX_FOUND = 1_000
-/** How many are reranked for each one that is wanted. */
+/** Candidates for reranking per wanted result. */
 const RERANKED = 4
 const MAX_TITLES = 20
 const MAX_TITLE = 60
@@ -114,7 +114,7 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
   const { name = "documents", chunk = {}, root = process.cwd(), lockTimeout = 10_000, rerank } = options
   checkChunk(chunk)
   const file = openIndexFile(path, resolve(root), lockTimeout)
-  const { vectorTrouble } = file
+  const { vectorProblem } = file
   const documents = documentTable(file)
   const { search } = searcher(file)
   try {
@@ -127,19 +127,19 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
     file.close()
     throw error
   }
-  /** Vectors that cannot be searched are not made. */
-  const embeddings = vectorTrouble === undefined ? options.embeddings : undefined
+  /** Vectors are not created if they cannot be searched. */
+  const embeddings = vectorProblem === undefined ? options.embeddings : undefined
 
   async function sweep(signal?: AbortSignal): Promise<void> {
-    while (documents.sweep() || documents.giveBack()) {
+    while (documents.sweep() || documents.releasePages()) {
       signal?.throwIfAborted()
       await new Promise((next) => setImmediate(next))
     }
   }
 
-  /** Why there is no search by meaning. */
+  /** Why the index cannot be searched by meaning. */
   function reason(known: EmbeddedWith | undefined): string | undefined {
-    if (vectorTrouble !== undefined) return vectorTrouble
+    if (vectorProblem !== undefined) return vectorProblem
     if (embeddings === undefined) {
       return known === undefined
         ? "there are no embeddings"
@@ -167,13 +167,13 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
         if (reason === undefined) throw error
         return { source: file.sourceOf(path), reason }
       })
-      // Of texts with the same source the last one counts.
+      // If texts have the same source, the last one counts.
       const texts = new Map(
         what.flatMap((one) => (typeof one === "string" ? [] : [[one.source, itemOf(one)] as const])),
       )
       const items: Item[] = [...found.files, ...texts.values()]
       const result = await addDocuments(items, { file, documents, embeddings, chunk, onProgress, signal })
-      const removed = prune ? documents.leave(goneFrom(found)) : 0
+      const removed = prune ? documents.leave(missingFrom(found)) : 0
       await sweep(signal)
       return { ...result, removed, others: found.others, problems: [...closed, ...result.problems] }
     },
@@ -182,12 +182,12 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
       wholeNumber("limit", limit, 1, MAX_FOUND)
       if (query.trim() === "") return []
       const known = file.read(() => embeddedWith(file))
-      const trouble = reason(known)
-      if (mode === "vector" && trouble !== undefined) {
-        throw invalidOption(`The index ${file.path} cannot be searched by meaning: ${trouble}.`)
+      const problem = reason(known)
+      if (mode === "vector" && problem !== undefined) {
+        throw invalidOption(`The index ${file.path} cannot be searched by meaning: ${problem}.`)
       }
       const [vector] =
-        mode === "text" || trouble !== undefined || embeddings === undefined
+        mode === "text" || problem !== undefined || embeddings === undefined
           ? []
           : await embedAll(embeddings, [query], known?.dimensions, signal)
       signal?.throwIfAborted()
@@ -225,7 +225,7 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
 
     async remove(source) {
       if (source === "") return 0
-      // A source need not be a path; if it is one, it may be written from the working folder or from the index's.
+      // A source may not be a path. If it is one, it may be relative to the working directory or to the index's root.
       const folders = [resolve(source), file.pathOf(source)]
       const wanted = documents
         .known()
@@ -261,8 +261,8 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
     },
   }
 
-  /** Sources of files that the index has of the folders, and that are no longer in them, as far as can be seen. */
-  function goneFrom({ folders, files, closed }: FoundFiles): string[] {
+  /** Files of the folders that are in the index, and no longer on disk. Unreadable folders are skipped. */
+  function missingFrom({ folders, files, closed }: FoundFiles): string[] {
     const there = new Set(files.map(({ path }) => path))
     return documents
       .known()
@@ -279,7 +279,7 @@ function isFound(one: unknown): one is Found {
   return typeof text === "string" && typeof source === "string" && Number.isFinite(score)
 }
 
-/** Both absolute. */
+/** Both paths are absolute. */
 function isIn(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }

@@ -15,7 +15,7 @@ function folder(): string {
 const sources = async (documents: ReturnType<typeof documentsIn>, query: string) =>
   (await documents.search(query)).map(({ source }) => source)
 
-test("nothing is opened before it is asked; then the files are found by their words", async () => {
+test("nothing is opened before the first search; then the files are found by their words", async () => {
   const root = folder()
   const documents = documentsIn(["notes"], { root })
   expect(existsSync(join(root, ".superstep"))).toBe(false)
@@ -25,7 +25,7 @@ test("nothing is opened before it is asked; then the files are found by their wo
   await documents.close()
 })
 
-test("what has changed since is found, and what is gone is not", async () => {
+test("changed files are found, and missing ones are not", async () => {
   const root = folder()
   const before = documentsIn(["notes"], { root, index: "notes.db" })
   expect(await sources(before, "tea")).toEqual(["notes/tea.md:3"])
@@ -37,7 +37,7 @@ test("what has changed since is found, and what is gone is not", async () => {
   await after.close()
 })
 
-test("a missing path is reported at once", () => {
+test("a missing path is reported immediately", () => {
   expect(() => documentsIn(["no"], { root: folder() })).toThrow("Cannot read no: no such file or folder.")
 })
 
@@ -62,7 +62,7 @@ test("files that cannot be read are skipped, and listed", async () => {
   await documents.close()
 })
 
-test("when nothing can be read, the error says why", async () => {
+test("if nothing can be read, the error has the reason", async () => {
   const root = folder()
   writeFileSync(join(root, "scan.pdf"), "%PDF-1.4 and nothing else")
   const documents = documentsIn(["scan.pdf"], { root })
@@ -86,12 +86,12 @@ test("an index that could not be opened is retried, and closing it does not fail
   await documents.close()
 })
 
-test("without a choice documents are found by meaning where a model is installed; with none, by words alone", async () => {
+test("by default documents are found by meaning if a model is installed; with none, by words only", async () => {
   const root = folder()
   const byMeaning = documentsIn(["notes"], { root, index: "notes.db", env: {} })
   expect(await sources(byMeaning, "a hot beverage")).toEqual(["notes/tea.md:3"])
   await byMeaning.close()
-  // It stays with the embeddings that it was begun with.
+  // It keeps the embeddings that it was created with.
   const again = documentsIn(["notes"], {
     root,
     index: "notes.db",

@@ -1,10 +1,10 @@
-/** Files and folders that are searched, with their own index, which the first search updates. */
+/** Searches files and folders with an index of their own. The first search updates the index. */
 
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import type { Retriever } from "@superstep/engine/patterns"
-import { makeOwnFolder } from "../cache-file.ts"
+import { makePrivateFolder } from "../cache-file.ts"
 import { fatal } from "../errors.ts"
 import type { AddProgress } from "./add-documents.ts"
 import { type DocumentIndex, documentIndex } from "./document-index.ts"
@@ -12,16 +12,16 @@ import type { Embeddings } from "./embeddings/embeddings.ts"
 import { defaultEmbeddings, NO_EMBEDDINGS, namedEmbeddings } from "./embeddings/named-embeddings.ts"
 
 export interface DocumentsInOptions {
-  /** The folder that relative paths are in. Default: the working folder. */
+  /** The folder for relative paths. Default: the working directory. */
   readonly root?: string | undefined
-  /** The index's file. Default: one in `.superstep`, the same for the same paths. */
+  /** The file of the index. Default: one in `.superstep`, the same for the same paths. */
   readonly index?: string | undefined
   /**
-   * Their name, `offline` or `provider/model`: found by meaning too. Default: those of SUPERSTEP_EMBEDDINGS, else `offline` if
-   * its packages are installed. `none`: by words alone.
+   * The name of the embeddings for search by meaning: `offline` or `provider/model`. Default: SUPERSTEP_EMBEDDINGS, else
+   * `offline` if its packages are installed. `none` searches by words only.
    */
   readonly embeddings?: string | undefined
-  /** Where keys of embedding models are. Default: the process's environment. */
+  /** The environment with the keys of embedding models. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** Called while the index is updated. */
   readonly onProgress?: ((progress: AddProgress) => void) | undefined
@@ -38,7 +38,7 @@ interface Opened {
   readonly problems: readonly { readonly source: string; readonly reason: string }[]
 }
 
-/** Throws for missing paths at once; opens nothing before the first search. */
+/** Throws immediately if a path is missing. Opens nothing before the first search. */
 export function documentsIn(paths: readonly string[], options: DocumentsInOptions = {}): Documents {
   const { root = process.cwd() } = options
   const places = paths.map((path) => resolve(root, path))
@@ -55,7 +55,8 @@ export function documentsIn(paths: readonly string[], options: DocumentsInOption
       try {
         return await now.opened
       } catch (error) {
-        // A failed attempt is repeated at the next call, or at once if it only failed because its caller aborted.
+        // The next call repeats a failed attempt. If it failed only because its caller aborted, it is repeated
+        // immediately.
         if (opening === now) opening = undefined
         if (now.by === signal || now.by?.aborted !== true) throw error
       }
@@ -110,7 +111,7 @@ async function openIndex(
   }
 }
 
-/** Those that an index was begun with. */
+/** The embeddings that an index was created with. */
 async function embeddingsOf(path: string): Promise<string | undefined> {
   if (!existsSync(path)) return undefined
   const index = documentIndex(path)
@@ -132,6 +133,6 @@ function ownFile(places: readonly string[], embeddings: string | undefined, root
   const key = JSON.stringify([[...places].sort(), embeddings ?? null])
   const name = createHash("sha256").update(key).digest("hex").slice(0, 12)
   const path = resolve(root, FOLDER, `documents-${name}.db`)
-  makeOwnFolder(dirname(path))
+  makePrivateFolder(dirname(path))
   return path
 }

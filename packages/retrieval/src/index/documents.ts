@@ -1,11 +1,11 @@
 /**
  * Documents and their chunks.
  *
- * D1 A search covers the chunks of `ready` documents. A document becomes ready with all its chunks, in the transaction that
- *    retires the document it replaces. Half a document is never found.
- * D2 A document that is `writing` belongs to its writer, which may be dead. A process that adds the same contents takes it
- *    over, with its chunks; the previous writer notices at its next write, and stops.
- * D3 A document that is `leaving` is not found by searches, and is removed bit by bit.
+ * D1 A search covers the chunks of `ready` documents. A document becomes ready with all its chunks, in the transaction
+ *    that retires the document it replaces. A search never finds a part of a document.
+ * D2 A document in state `writing` belongs to its writer, which may be dead. A process that adds the same contents takes
+ *    it over, with its chunks; the previous writer notices at its next write, and stops.
+ * D3 A document in state `leaving` is not found by searches, and is removed in small steps.
  */
 
 import { toUSVString } from "node:util"
@@ -39,7 +39,7 @@ export interface Writing {
   readonly writer: string
 }
 
-/** One vector for each chunk, and the centre that their sign bits are taken against. */
+/** One vector per chunk, and the centre that their sign bits are relative to. */
 export interface ChunkVectors {
   readonly vectors: readonly Float32Array[]
   readonly centre: Float32Array
@@ -47,7 +47,7 @@ export interface ChunkVectors {
 
 const COLUMNS = "id, source, hash, settings, bytes, chunks, added_at"
 const SWEPT = 2_000
-const GIVEN_BACK = 2_000
+const RELEASED_PAGES = 2_000
 
 type Sql = ReturnType<typeof preparedOnce>
 
@@ -58,7 +58,7 @@ export function documentTable({ database, read, write }: IndexFile) {
   const rows = (statement: Statement, ...values: (string | number)[]) =>
     statement.all(...values) as DocumentRow[]
 
-  /** The number of chunks it has. Undefined: another process is writing it, or it was removed. */
+  /** The number of its chunks. Undefined: another process is writing it, or it was removed. */
   function held({ id, writer }: Writing): number | undefined {
     const find = sql("SELECT chunks FROM documents WHERE id = ? AND writer = ? AND state = 'writing'")
     return (find.all(id, writer) as { chunks: number }[])[0]?.chunks
@@ -118,7 +118,7 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
-    /** What the document says of itself. */
+    /** Stores the metadata of the document. */
     describe({ id, writer }: Writing, { author, date }: DocumentFacts): void {
       write(() => {
         sql(
@@ -127,7 +127,7 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
-    /** False: it is no longer the writer's. `from` is the number of the first of the chunks. */
+    /** Returns false if the document no longer belongs to the writer. `from` is the number of the first chunk. */
     append(
       document: Writing,
       from: number,
@@ -150,7 +150,7 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
-    /** The document takes the place of the one of the same source. False: it is no longer the writer's. */
+    /** Replaces the document with the same source. Returns false if the document no longer belongs to the writer. */
     finish(document: Writing, source: string): boolean {
       return write(() => {
         if (held(document) === undefined) return false
@@ -183,7 +183,7 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
-    /** Deletes some of what is marked for removal. False: nothing is left. */
+    /** Deletes a part of the documents that are marked for removal. Returns false when none are left. */
     sweep(): boolean {
       return write(() => {
         const [one] = sql(
@@ -205,14 +205,17 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
-    /** Some of the file's free pages, when they are a quarter of it: a few are for what is added next. False: no more. */
-    giveBack(): boolean {
+    /**
+     * Releases some free pages of the file if they are at least a quarter of it; a few stay for later documents. Returns
+     * false if there are no more.
+     */
+    releasePages(): boolean {
       const count = (what: "freelist_count" | "page_count") =>
         (sql(`PRAGMA ${what}`).all() as Record<typeof what, number>[])[0]?.[what] ?? 0
       return write(() => {
         const free = count("freelist_count")
         if (free < count("page_count") / 4) return false
-        sql(`PRAGMA incremental_vacuum(${GIVEN_BACK})`).all()
+        sql(`PRAGMA incremental_vacuum(${RELEASED_PAGES})`).all()
         return count("freelist_count") < free
       })
     },
@@ -241,7 +244,7 @@ export function insertVector(sql: Sql, id: number, vector: Float32Array, centre:
   sql("INSERT INTO vectors (id, scale, steps) VALUES (?, ?, ?)").run(id, scale, new Uint8Array(steps.buffer))
 }
 
-/** SQLite's text holds neither a NUL nor half a pair of surrogates. */
+/** SQLite text can contain neither NUL nor lone surrogates. */
 function storable(text: string): string {
   return toUSVString(text).replaceAll("\0", " ")
 }

@@ -1,6 +1,6 @@
 /**
- * The file of an index: opened with sqlite-vec where that is installed, read and written in transactions; the errors that this
- * can result in; and its schema, by version.
+ * The SQLite file of an index: opened with sqlite-vec if it is installed, and accessed in transactions; its errors; and
+ * its schema, by version.
  */
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
@@ -10,7 +10,7 @@ import { fatal, messageOf } from "../errors.ts"
 
 const [BUSY, CORRUPT, FULL, NOT_A_DATABASE] = [5, 11, 13, 26]
 
-/** Works with the file; SQLite's errors become sentences that say what to do. */
+/** Accesses the file. Errors of SQLite become messages with advice. */
 function withFile<T>(path: string, work: () => T): T {
   try {
     return work()
@@ -59,9 +59,9 @@ function fromSqlite(path: string, error: unknown): SuperstepError {
 export interface IndexFile {
   readonly path: string
   readonly database: Database
-  /** Why there is no search by vectors; undefined: there is. */
-  readonly vectorTrouble: string | undefined
-  /** What the file at that path is called here: its path below the index's root, else all of it. */
+  /** Why vectors cannot be searched. Undefined if they can. */
+  readonly vectorProblem: string | undefined
+  /** The source name of a path: relative to the index's root if it is inside, else absolute. */
   sourceOf(path: string): string
   pathOf(source: string): string
   /** Changes after every write by any process. Call it in `read`. */
@@ -134,7 +134,7 @@ export function openIndexFile(file: string, root: string, lockTimeout: number): 
   return {
     path,
     database,
-    vectorTrouble: loadVectors(database),
+    vectorProblem: loadVectors(database),
     sourceOf(file) {
       const below = relative(base, resolve(file))
       const isBelow = below !== "" && !isAbsolute(below) && below.split(sep)[0] !== ".."
@@ -142,7 +142,7 @@ export function openIndexFile(file: string, root: string, lockTimeout: number): 
     },
     pathOf: (source) => resolve(base, source),
     state() {
-      // SQLite counts what others write.
+      // SQLite counts the changes of other connections.
       const [others] = sql("PRAGMA data_version").all() as { data_version: number }[]
       return `${others?.data_version} ${writes}`
     },
@@ -157,17 +157,18 @@ export function openIndexFile(file: string, root: string, lockTimeout: number): 
     close() {
       if (isClosed) return
       isClosed = true
-      intoOneFile(database)
+      mergeLog(database)
       database.close()
     },
   }
 }
 
 /**
- * Takes the log into the file and away, unless others have it open: they do so when they close it. SQLite would do it by
- * itself, but libsql closes a file only once its statements are collected, which a process that ends does not wait for.
+ * Merges the write-ahead log into the file and removes it, unless other processes have the file open; they do it when
+ * they close it. SQLite would do this itself, but libsql closes a file only after its statements are garbage-collected,
+ * and an exiting process does not wait for that.
  */
-function intoOneFile(database: Database): void {
+function mergeLog(database: Database): void {
   try {
     database.exec("PRAGMA busy_timeout = 0")
     database.exec("PRAGMA journal_mode = DELETE")
@@ -197,11 +198,10 @@ function loadVectors(database: Database): string | undefined {
 }
 
 // The schema of an index file, by version.
-//
-// A chunk's id combines its document's id and its number in the document, so that a document's chunks are one range, and a
-// chunk's document is known without a lookup. `words` has the words of the chunks, and none of their text. The table of sign
-// bits has one bit for each number of a vector: on which side of the `centre` it is. A search finds candidates there and orders
-// them by `vectors`, which has one byte for each number.
+// A chunk's id combines its document's id and its number in the document, so that the chunks of a document are one range,
+// and the document of a chunk is known without a lookup. `words` indexes the words of the chunks without their text. The
+// table of sign bits has one bit for each number of a vector: on which side of the `centre` it is. A search finds
+// candidates there and orders them by `vectors`, which has one byte for each number.
 
 /** The table of sign bits. */
 export const SIGNS = "signs" // words: allow
@@ -247,7 +247,7 @@ export const MAX_CHUNKS = 2 ** 24
 
 export const INDEX_VERSION = MIGRATIONS.length
 
-/** Whether the file is up to date. Throws for one of a later version, or of another program. */
+/** Whether the file is up to date. Throws if it has a later version, or belongs to another program. */
 function isCurrentIndex(database: Database, path: string): boolean {
   const version = versionOf(database, path)
   if (version > MIGRATIONS.length) {
@@ -276,7 +276,10 @@ function versionOf(database: Database, path: string): number {
   throw unusable(path, "is the database of another program: choose another path")
 }
 
-/** SQL that leaves out the chunks of documents that are not ready (D1). Usually there are none; then it tests nothing per row. */
+/**
+ * SQL that excludes the chunks of documents that are not ready (D1). Usually there are none; then it adds no test per
+ * row.
+ */
 export function onlyReady(sql: ReturnType<typeof preparedOnce>, id: string): string {
   const [hidden] = sql("SELECT EXISTS (SELECT 1 FROM documents WHERE state <> 'ready') AS some").all()
   if ((hidden as { some: number }).some === 0) return "true"

@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest"
 import { type DocumentIndex, type DocumentIndexOptions, documentIndex } from "./document-index.ts"
 import type { Embeddings } from "./embeddings/embeddings.ts"
 
-/** A folder that is gone when the test is over. */
+/** A folder that is removed after the test. */
 export function freshFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), "superstep-index-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -21,14 +21,14 @@ export function put(folder: string, files: Readonly<Record<string, string | Uint
   }
 }
 
-/** An index in the folder, closed when the test is over. */
+/** An index in the folder, closed after the test. */
 export function openIndex(folder: string, options: DocumentIndexOptions = {}): DocumentIndex {
   const index = documentIndex(join(folder, ".superstep", "index.db"), { root: folder, ...options })
   onTestFinished(() => index.close())
   return index
 }
 
-/** Words that mean the same have the same place in the vector: so paraphrases are near without a common word. */
+/** Synonyms share a dimension of the vector, so paraphrases are near without a common word. */
 const MEANINGS = [
   "cat kitten feline pet",
   "car automobile vehicle engine",
@@ -37,7 +37,7 @@ const MEANINGS = [
 ]
 
 export interface TestEmbeddings extends Embeddings {
-  /** How many texts there were so far. */
+  /** The number of texts so far. */
   readonly embedded: number
 }
 
@@ -64,7 +64,7 @@ export function meaningEmbeddings(name = "test/meanings"): TestEmbeddings {
   }
 }
 
-/** A PDF with a page for each text; an empty one makes a page without text. */
+/** A PDF with a page for each text; an empty text is a page without text. */
 export function pdf(pages: readonly string[], properties?: string): Uint8Array {
   const objects: string[] = ["<< /Type /Catalog /Pages 2 0 R >>"]
   const kids = pages.map((_, i) => `${4 + 2 * i} 0 R`).join(" ")

@@ -1,4 +1,7 @@
-/** Adding that is stopped, killed, or done by several at once: D1 … D3 of documents.ts. And files that are damaged or locked. */
+/**
+ * Adding that is stopped, killed, or done by several processes at once: D1 … D3 of documents.ts. Also damaged and locked
+ * files.
+ */
 import { spawn } from "node:child_process"
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -166,7 +169,7 @@ test("a file that another process writes to is reported as locked, and one of a 
     message: expect.stringContaining("locked by another process: try again later"),
   })
   expect(await index.search("apples")).toHaveLength(1)
-  // One that is up to date is opened without the lock.
+  // A file that is up to date is opened without the lock.
   const other = documentIndex(path, { lockTimeout: 0 })
   expect(await other.search("apples")).toHaveLength(1)
   await other.close()
@@ -179,7 +182,7 @@ test("a file that another process writes to is reported as locked, and one of a 
   database.close()
 })
 
-test("an unfinished document of a killed process can be removed, by its folder too, and does not stay forever", async () => {
+test("an unfinished document of a killed process can be removed, also by its folder, and does not stay", async () => {
   const folder = freshFolder({ "d/a.txt": numbered(300), "d/b.txt": "bananas", "e/a.txt": numbered(300) })
   const index = openIndex(folder, { embeddings: meaningEmbeddings() })
   const halfOf = async (path: string) => {

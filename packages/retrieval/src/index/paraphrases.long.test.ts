@@ -1,4 +1,4 @@
-/** Questions in other words than those of the passage that answers them, over the handbook of a housing cooperative. */
+/** Paraphrased questions over the handbook of a housing cooperative. */
 import { expect, test } from "vitest"
 import { offlineEmbeddings } from "./embeddings/offline-embeddings.ts"
 import { freshFolder, openIndex } from "./index.test-support.ts"
@@ -60,7 +60,7 @@ const QUESTIONS: readonly (readonly [question: string, passage: string])[] = [
   ["Who pays for my stolen television?", "insurance"],
 ]
 
-test("of twelve questions in other words at least ten have their passage among the first five", async () => {
+test("at least ten of twelve paraphrased questions have their passage among the first five", async () => {
   const embeddings = offlineEmbeddings()
   try {
     const index = openIndex(freshFolder(), { embeddings })

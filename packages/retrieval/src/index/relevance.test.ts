@@ -1,4 +1,4 @@
-/** What is found is about the question, or is only the nearest: `Found.relevance` tells the two apart. */
+/** `Found.relevance` distinguishes results about the question from results that are only the nearest. */
 import { expect, test } from "vitest"
 import { freshFolder, meaningEmbeddings, openIndex } from "./index.test-support.ts"
 
@@ -23,7 +23,7 @@ test.each([
   expect((best?.relevance ?? 0) >= 0.5).toBe(isAnswered)
 })
 
-test("by meaning: other words for the same are relevant, and what is merely nearest is not", async () => {
+test("by meaning: other words for the same are relevant, and unrelated nearest chunks are not", async () => {
   const folder = freshFolder(FILES)
   const index = openIndex(folder, { embeddings: meaningEmbeddings() })
   await index.add([folder])

@@ -1,22 +1,24 @@
 /**
- * Whether a chunk is about a question at all. A search always finds something nearest; its scores only say in which order.
+ * Estimates whether a chunk is relevant to a question at all. A search always returns the nearest chunks; its scores only
+ * define an order.
  *
- * By words: the part of the question's words that the chunk has, where rare words count more. By meaning: the cosine of question
- * and chunk, both seen from the centre of the index. All texts of a model lean to one side, and from there unrelated ones are
- * at right angles, whatever the model. The two are added up, as each misses what the other sees.
+ * By words: the share of the question's words that the chunk contains, weighted by rarity. By meaning: the cosine of
+ * question and chunk, relative to the centre of the index. The vectors of a model share a common direction; relative to
+ * the centre, unrelated texts are orthogonal, whatever the model. The two are added, because each misses what the other
+ * finds.
  *
- * The limits were set with the offline embeddings on two collections (16 and about 400 chunks), 28 questions that they answer, 10 of
- * them in other words, and 32 that they do not. By both: 27 of 28 are above the limit, and none of 32. By words alone: 24 of 28,
- * and 5 of 32.
+ * The limits were set with the offline embeddings on two collections (16 and about 400 chunks), with 28 questions that
+ * they answer, 10 of them in other words, and 32 that they do not. By both: 27 of 28 are above the limit, and none of 32.
+ * By words only: 24 of 28, and 5 of 32.
  */
 import type { preparedOnce } from "@superstep/store-sqlite/internal"
 import { queryWords } from "../words.ts"
-import { likeness, type Point } from "./vectors.ts"
+import { type Point, similarity } from "./vectors.ts"
 
-/** Of words and meaning together, of many words alone, and of words in an index that has nothing else. */
+/** Limits for words and meaning together, for many words alone, and for words in an index without vectors. */
 const LIMIT = { both: 0.45, manyWords: 0.55, onlyWords: 0.3 } as const
 const WEIGHT_OF_WORDS = 0.5
-/** Chunks that are counted at most. */
+/** Maximum chunks to count. */
 const MAX_COUNTED = 10_000
 
 type Sql = ReturnType<typeof preparedOnce>
@@ -26,7 +28,7 @@ export interface ChunkVector {
   readonly steps: Int8Array
 }
 
-/** By the chunk's id, 0 to 1: at the limit 0.5. */
+/** Relevance by chunk id, 0 to 1. The limit is at 0.5. */
 export function relevanceOf(
   sql: Sql,
   question: string,
@@ -44,7 +46,7 @@ export function relevanceOf(
   return new Map(relevance)
 }
 
-/** How much of the question each chunk has, by words as the index stems them. */
+/** The share of the question's words that each chunk contains, as the index stems them. */
 function sharesOf(sql: Sql, question: string, ids: readonly number[]): ReadonlyMap<number, number> {
   const shares = new Map<number, number>()
   const counted = (row: unknown) => (row as { count: number } | undefined)?.count ?? 0
@@ -66,9 +68,9 @@ function sharesOf(sql: Sql, question: string, ids: readonly number[]): ReadonlyM
 
 /** Vectors have a length of 1. */
 function centredCosine({ vector, centre }: Point, chunk: ChunkVector): number {
-  const [own, other, middle] = [dot(vector, centre), likeness(centre, chunk), dot(centre, centre)]
+  const [own, other, middle] = [dot(vector, centre), similarity(centre, chunk), dot(centre, centre)]
   const lengths = (1 - 2 * own + middle) * (1 - 2 * other + middle)
-  return lengths <= 0 ? 0 : (likeness(vector, chunk) - own - other + middle) / Math.sqrt(lengths)
+  return lengths <= 0 ? 0 : (similarity(vector, chunk) - own - other + middle) / Math.sqrt(lengths)
 }
 
 function dot(a: Float32Array, b: Float32Array): number {
@@ -77,7 +79,7 @@ function dot(a: Float32Array, b: Float32Array): number {
   return sum
 }
 
-/** Relevance as `Found` has it: 0 to 1, with 0.5 where what is found begins to be about the question. */
+/** Scales relevance to the range of `Found`: 0 to 1, with 0.5 at the limit. */
 export function scaledRelevance(value: number, limit: number): number {
   const share = value < limit ? (0.5 * value) / limit : 0.5 + (0.5 * (value - limit)) / (1 - limit)
   return Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 1_000

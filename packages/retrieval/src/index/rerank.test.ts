@@ -11,7 +11,7 @@ async function indexWith(rerank: Rerank | undefined, texts: readonly string[]) {
 
 const TEXTS = Array.from({ length: 30 }, (_, i) => `lamp number ${i}`)
 
-test("a reranking decides the order and the scores, of four times as many as are wanted", async () => {
+test("a reranker decides the order and the scores, of four times as many results as wanted", async () => {
   let passed: readonly Found[] = []
   const index = await indexWith((query, found, { signal }) => {
     expect([query, signal]).toEqual(["lamp", undefined])
@@ -29,12 +29,12 @@ test("a reranking decides the order and the scores, of four times as many as are
   expect(found[0]?.score).toBe(1)
 })
 
-test("what a reranking leaves out is not found", async () => {
+test("results that a reranker omits are dropped", async () => {
   const index = await indexWith(async () => [], TEXTS)
   expect(await index.search("lamp")).toEqual([])
 })
 
-test("a reranking that fails fails the search, and one that gives something else is refused", async () => {
+test("a failed reranker fails the search, and an invalid result is refused", async () => {
   const failing = await indexWith(() => Promise.reject(new Error("no model")), TEXTS)
   await expect(failing.search("lamp")).rejects.toThrow("no model")
   for (const odd of [undefined, [{}], [{ text: "a", source: "b", score: Number.NaN }]]) {

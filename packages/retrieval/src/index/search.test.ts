@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { queryWords } from "../words.ts"
 import { mergeByRank } from "./search.ts"
-import { centreOf, likeness, signBits, toSteps } from "./vectors.ts"
+import { centreOf, signBits, similarity, toSteps } from "./vectors.ts"
 
 test("two orders are merged by rank: 1 / (60 + rank), summed", () => {
   const order = (...ids: number[]) => ids.map((id, i) => ({ id, score: 100 - i }))
@@ -13,24 +13,24 @@ test("two orders are merged by rank: 1 / (60 + rank), summed", () => {
   expect(mergeByRank([[], []])).toEqual([])
 })
 
-describe("vectors as they are kept", () => {
+describe("stored vectors", () => {
   const numbers = fc.array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: 8, maxLength: 40 })
 
-  test("are about as alike as the vectors themselves", () => {
+  test("are about as similar as the original vectors", () => {
     fc.assert(
       fc.property(numbers, (values) => {
         const vector = Float32Array.from(values)
         const exact = vector.reduce((sum, value) => sum + value * value, 0)
-        expect(likeness(vector, toSteps(vector))).toBeCloseTo(exact, 0)
+        expect(similarity(vector, toSteps(vector))).toBeCloseTo(exact, 0)
         const largest = Math.max(...vector.map(Math.abs))
-        expect(Math.abs(likeness(vector, toSteps(vector)) - exact)).toBeLessThanOrEqual(
+        expect(Math.abs(similarity(vector, toSteps(vector)) - exact)).toBeLessThanOrEqual(
           (largest / 127) * vector.length * largest + 1e-6,
         )
       }),
     )
   })
 
-  test("have a bit for each number, for its side of the centre", () => {
+  test("have a bit for each number: its side of the centre", () => {
     const centre = new Float32Array(10)
     expect([...signBits(Float32Array.of(1, -1, 1, 0, 0, 0, 0, 1, -1, 1), centre)]).toEqual([0b10000101, 0b10])
     const leaning = Array.from({ length: 100 }, (_, i) => Float32Array.of(5, i % 2 === 0 ? 6 : 4))
@@ -39,7 +39,7 @@ describe("vectors as they are kept", () => {
   })
 })
 
-test("of a question the words that tell something are looked for, each quoted; of nothing but others, all", () => {
+test("the significant words of a question are searched, each quoted; if there are none, all words", () => {
   expect(queryWords('What is the "capital" of Peru?')).toEqual(['"capital"', '"peru"'])
   expect(queryWords("to be or not to be")).toEqual(['"to"', '"be"', '"or"', '"not"'])
   expect(queryWords("日本の首都")).toEqual(['"日  本  の  首  都"'])

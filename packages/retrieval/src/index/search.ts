@@ -1,12 +1,12 @@
-/** Search by words, by meaning, or both: the two orders are merged by rank, as their scores cannot be compared. */
+/** Searches by words, by meaning, or both. The two orders are merged by rank, because their scores are not comparable. */
 import type { Found } from "@superstep/engine/patterns"
 import { preparedOnce } from "@superstep/store-sqlite/internal"
 import { queryWords } from "../words.ts"
 import type { ChunkPosition } from "./chunks.ts"
 import { corrupt, type IndexFile, MAX_CHUNKS, onlyReady } from "./index-file.ts"
 import { type ChunkVector, relevanceOf } from "./relevance.ts"
-import { signsOf } from "./signs.ts" // words: allow
-import { likeness, type Point, signBits } from "./vectors.ts"
+import { signBitIndex } from "./sign-bits.ts"
+import { type Point, signBits, similarity } from "./vectors.ts"
 
 export interface Hit {
   readonly id: number
@@ -17,30 +17,30 @@ export interface IndexSearch {
   readonly query: string
   readonly vector?: Point | undefined
   readonly limit: number
-  /** By meaning alone, or by both as far as there are both, the default. */
+  /** By meaning only, or by both if the index has both (the default). */
   readonly mode?: "vector" | "merged" | undefined
 }
 
 /** The constant of reciprocal rank fusion, at its usual value. */
 const RANK_CONSTANT = 60
-/** Candidates by sign bits for each wanted result, and the minimum. */
+/** Candidates by sign bits per wanted result, and the minimum. */
 const CANDIDATES = 20
-const FEWEST_CANDIDATES = 800
-/** A word in more chunks than this is slow and finds little: it is ignored if there are others. */
-const TOO_COMMON = 10_000
+const MIN_CANDIDATES = 800
+/** A word in more chunks than this is slow and not selective. It is ignored if there are others. */
+const MAX_COMMON = 10_000
 
 type Bytes = ArrayBuffer | Uint8Array
 
 export function searcher(file: IndexFile) {
   const { path, database, read } = file
   const sql = preparedOnce(database)
-  const signIndex = signsOf(file)
+  const signIndex = signBitIndex(file)
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
   function isCommon(word: string): boolean {
     const count = sql("SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)")
-    const [row] = count.all(word, TOO_COMMON + 1) as { count: number }[]
-    return (row?.count ?? 0) > TOO_COMMON
+    const [row] = count.all(word, MAX_COMMON + 1) as { count: number }[]
+    return (row?.count ?? 0) > MAX_COMMON
   }
 
   function byWords(query: string, limit: number): Hit[] {
@@ -49,7 +49,7 @@ export function searcher(file: IndexFile) {
     const rare = words.filter((word) => !isCommon(word))
     const match = (rare.length > 0 ? rare : words).join(" OR ")
     const rows = sql(
-      // By rank alone FTS5 would put all of them in order, and not only find the first.
+      // With `ORDER BY rank` alone, FTS5 would sort all matches instead of finding the first ones.
       `SELECT rowid AS id, rank AS score FROM words WHERE words MATCH ? AND ${onlyReady(sql, "rowid")} ORDER BY rank, rowid LIMIT ?`,
     ).all(match, limit) as Hit[]
     // In SQLite a lower rank is better.
@@ -64,9 +64,9 @@ export function searcher(file: IndexFile) {
   }
 
   function byVector({ vector, centre }: Point, limit: number): Hit[] {
-    const near = signIndex.nearest(signBits(vector, centre), Math.max(FEWEST_CANDIDATES, CANDIDATES * limit))
+    const near = signIndex.nearest(signBits(vector, centre), Math.max(MIN_CANDIDATES, CANDIDATES * limit))
     return [...vectorsOf(near)]
-      .map(([id, chunk]) => ({ id, score: likeness(vector, chunk) }))
+      .map(([id, chunk]) => ({ id, score: similarity(vector, chunk) }))
       .sort((a, b) => b.score - a.score || a.id - b.id)
       .slice(0, limit)
   }
@@ -84,7 +84,7 @@ export function searcher(file: IndexFile) {
     const byId = new Map(rows.map((row) => [row.id, row]))
     return hits.map(({ id, score }) => {
       const row = byId.get(id)
-      // There are words or bits of a chunk that does not exist.
+      // The words or the sign bits refer to a missing chunk.
       if (row === undefined) throw corrupt(path)
       const title = row.title === null ? undefined : decoded(row.title)
       const source = cited(decoded(row.source), row)
@@ -109,13 +109,13 @@ export function searcher(file: IndexFile) {
   }
 
   return {
-    /** Without a vector by words alone. */
+    /** Searches by words only if there is no vector. */
     search({ query, vector, limit, mode }: IndexSearch): Found[] {
       return read(() => {
         const hits = () => {
           if (vector === undefined) return mode === "vector" ? [] : byWords(query, limit)
           if (mode === "vector") return byVector(vector, limit)
-          // Further down than what is wanted: what is middling in both orders may be best in sum.
+          // Deeper than the wanted number: a result that is average in both orders may be the best in total.
           const depth = Math.max(50, 5 * limit)
           return mergeByRank([byWords(query, depth), byVector(vector, depth)]).slice(0, limit)
         }

@@ -1,4 +1,4 @@
-/** Vectors as an index keeps them: of one kind of embeddings, one bit and one byte for each number. */
+/** Vectors as an index stores them: from one model, with one bit and one byte per number. */
 
 import { fatal } from "../errors.ts"
 import type { Embeddings } from "./embeddings/embeddings.ts"
@@ -10,11 +10,11 @@ export interface EmbeddedWith {
 }
 
 export interface Space extends EmbeddedWith {
-  /** The mean of the first vectors. The sign bits of all vectors are taken against it. */
+  /** The mean of the first vectors. All sign bits are relative to it. */
   readonly centre: Float32Array
 }
 
-/** What is looked for by meaning. */
+/** The query of a search by meaning. */
 export interface Point {
   readonly vector: Float32Array
   readonly centre: Float32Array
@@ -27,7 +27,7 @@ export function embeddedWith({ path, database }: IndexFile): Space | undefined {
     centre: ArrayBuffer | Uint8Array | null
   }[]
   if (row?.embedding == null || row.dimensions === null || row.centre === null) return undefined
-  // Copied: the buffer of a driver may start at any byte.
+  // Copied, because the buffer of a driver may be unaligned.
   const centre = new Float32Array(new Uint8Array(row.centre).buffer)
   if (centre.length !== row.dimensions) throw corrupt(path)
   return { name: row.embedding, dimensions: row.dimensions, centre }
@@ -49,7 +49,7 @@ export function mustMatch(
   )
 }
 
-/** To be called with the first vectors, before they are written. */
+/** Call it with the first vectors, before they are written. */
 export function remember(file: IndexFile, embeddings: Embeddings, vectors: readonly Float32Array[]): Space {
   const centre = centreOf(vectors)
   const space = { name: embeddings.name, dimensions: centre.length, centre }
@@ -64,7 +64,7 @@ export function remember(file: IndexFile, embeddings: Embeddings, vectors: reado
   })
 }
 
-/** One bit for each number: whether it is above that of the centre. Filled up to whole bytes. */
+/** One bit per number: whether it is above the centre's. Padded to whole bytes. */
 export function signBits(vector: Float32Array, centre: Float32Array): Uint8Array {
   const bits = new Uint8Array(Math.ceil(vector.length / 8))
   for (let i = 0; i < vector.length; i++) {
@@ -103,8 +103,8 @@ export function toSteps(vector: Float32Array): Steps {
   return { scale, steps }
 }
 
-/** How near they are: 1 is the same direction. */
-export function likeness(query: Float32Array, { scale, steps }: Steps): number {
+/** The similarity of two vectors. 1 is the same direction. */
+export function similarity(query: Float32Array, { scale, steps }: Steps): number {
   let sum = 0
   for (let i = 0; i < steps.length; i++) sum += (query[i] as number) * (steps[i] as number)
   return sum * scale

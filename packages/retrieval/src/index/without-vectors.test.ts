@@ -18,7 +18,7 @@ vi.spyOn(process, "getBuiltinModule").mockImplementation(((id: string) => {
   return { createRequire }
 }) as typeof process.getBuiltinModule)
 
-test("without sqlite-vec an index finds by words alone, makes no vectors, and says what to install", async () => {
+test("without sqlite-vec an index searches by words only, creates no vectors, and names the package to install", async () => {
   const folder = freshFolder({ "a.txt": "A kitten sleeps." })
   const embeddings = meaningEmbeddings()
   const index = documentIndex(join(folder, "index.db"), { root: folder, embeddings })

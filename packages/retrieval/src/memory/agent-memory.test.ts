@@ -1,4 +1,4 @@
-/** Agents with a memory of whom they work for: who owns it, and what a model and a crash can do to it. */
+/** Agents with a memory of their user: who owns it, and what a model and a crash can do to it. */
 import { memoryStore, type Store } from "@superstep/engine"
 import { agent } from "@superstep/engine/agents"
 import { type ScriptEntry, scriptedModel } from "@superstep/engine/models"
@@ -18,7 +18,7 @@ function assistant(folder: string, replies: readonly unknown[], scope: string | 
   }
 }
 
-/** What the agent's tools answered, in order. */
+/** The results of the agent's tools, in order. */
 function results(model: ReturnType<typeof scriptedModel>): string {
   const prompt = model.calls.at(-1)?.prompt ?? []
   return JSON.stringify(prompt.filter(({ role }) => role === "tool"))
@@ -28,7 +28,7 @@ const remembered = (folder: string, labels: readonly (readonly [string, string])
   memoryIndex(folder, { embeddings: false }).of(JSON.stringify(labels)).recall(undefined, { limit: 50 })
 
 describe("an agent's memory", () => {
-  test("is that of the run's label, over runs", async () => {
+  test("belongs to the run's label, across runs", async () => {
     const folder = freshFolder()
     const fact = "Ada prefers tea."
     const first = assistant(folder, [call("remember", { text: fact }), "Noted."])
@@ -67,7 +67,7 @@ describe("an agent's memory", () => {
     expect(await remembered(folder, [["user", "ada"]])).toHaveLength(1)
   })
 
-  test("needs the label: without it the model is not even asked", async () => {
+  test("requires the label: without it the model is not called", async () => {
     for (const labels of [{}, { user: "" }, { user: "  " }, { User: "ada" }, { tenant: "acme" }]) {
       const { agent: one, model } = assistant(freshFolder(), ["Hello."])
       const { error } = await one.run("Hi", { labels }).result
@@ -83,7 +83,7 @@ describe("an agent's memory", () => {
     }
   })
 
-  test("of a user in a tenant is neither that of the tenant, nor that of the same name elsewhere", async () => {
+  test("of a user in a tenant is neither the tenant's, nor that of the same name elsewhere", async () => {
     const folder = freshFolder()
     const say = (text: string, scope: string | string[], labels: Record<string, string>) =>
       assistant(folder, [call("remember", { text }), "ok"], scope).agent.run("x", { labels })
@@ -99,7 +99,7 @@ describe("an agent's memory", () => {
     expect(await texts(["user", "acme"])).toEqual(["Four."])
   })
 
-  test("has what was remembered once, and not what was forgotten, wherever the process dies", async () => {
+  test("has each memory once, and no forgotten one, wherever the process crashes", async () => {
     let deaths = 0
     for (let writes = 1; ; writes++) {
       const folder = freshFolder()
@@ -120,7 +120,7 @@ describe("an agent's memory", () => {
         () => false,
         () => true,
       )
-      // Meanwhile, in another run, the person has the first one forgotten.
+      // Meanwhile the person forgets the first one in another run.
       const index = memoryIndex(folder, { embeddings: false }).of(JSON.stringify(user))
       const tea = (await remembered(folder, user)).find(({ text }) => text.includes("tea"))
       if (tea !== undefined) await index.forget(tea.id)
@@ -135,7 +135,7 @@ describe("an agent's memory", () => {
   })
 })
 
-/** Writes so often, and then no more: as if the process had died. */
+/** Writes this many times, and then stops like a dead process. */
 function dying(store: Store, writes: number): Store {
   let left = writes
   return {

@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Places texts by what they are about, so that "tea" is near "drinks". */
+/** Places texts by topic, so that "tea" is near "drinks". */
 const TOPICS = [
   ["tea", "coffee", "drink"],
   ["oslo", "lives", "home", "city"],
@@ -53,13 +53,13 @@ const files = () => readdirSync(folder).filter((name) => name !== ".gitignore")
 const bytes = () => Buffer.concat(files().map((name) => readFileSync(join(folder, name))))
 
 describe("memories", () => {
-  test("are found by words and, where there are embeddings, by meaning", async () => {
+  test("are found by words and, with embeddings, by meaning", async () => {
     const byWords = of("ada")
     await byWords.keep("Ada prefers tea.")
     await byWords.keep("Ada lives in Oslo.")
     expect(await byWords.texts("which drink?")).toEqual([])
     expect(await byWords.texts("tea")).toEqual(["Ada prefers tea."])
-    // What was stored without vectors gets them.
+    // Memories that were stored without vectors get them.
     const byMeaning = of("ada", { embeddings: topics() })
     expect((await byMeaning.texts("which drink?"))[0]).toBe("Ada prefers tea.")
     await byMeaning.keep("Ada has a dog.")
@@ -76,7 +76,7 @@ describe("memories", () => {
     expect(await of("nobody").texts()).toEqual([])
   })
 
-  test("are kept once for each call and once for each text", async () => {
+  test("are stored once per call and once per text", async () => {
     const { keep, texts, remember } = of("ada")
     expect(await keep("Ada prefers tea.", "a")).toEqual({ id: "a" })
     expect(await keep("Ada prefers tea.", "a")).toEqual({ id: "a" })
@@ -86,7 +86,7 @@ describe("memories", () => {
     expect(await texts("twice")).toEqual(["Twice."])
   })
 
-  test("are bounded, for each owner", async () => {
+  test("are limited, per owner", async () => {
     const { remember } = of("ada")
     const put = (id: string, text: string) => remember({ id, text }, { max: 2 })
     await put("a", "one")
@@ -98,7 +98,7 @@ describe("memories", () => {
     expect(await put("d", "four")).toEqual({ id: "d" })
   })
 
-  test("survive other embeddings: all are embedded again, with the ids and times they had", async () => {
+  test("survive other embeddings: all are embedded again, with their ids and times", async () => {
     const first = of("ada", { embeddings: topics("one") })
     await first.keep("Ada prefers tea.", "tea")
     await first.keep("Ada has a dog.", "dog")
@@ -123,7 +123,7 @@ describe("memories", () => {
   })
 })
 
-test("by default memories are found by meaning, with the offline embeddings where they are installed", async () => {
+test("by default memories are found by meaning, if the offline embeddings are installed", async () => {
   const index = memoryIndex(folder)
   onTestFinished(() => index.close())
   const memories = index.of("ada")
@@ -168,13 +168,13 @@ describe("an owner", () => {
     for (const query of attacks) {
       for (const text of await eve.texts(query)) expect(text, query).toBe("Eve's account number is 1.")
     }
-    // An id of another is of no use either.
+    // The id of another owner's memory is of no use either.
     expect(await eve.forget("ada-1")).toBe(false)
     expect(await eve.keep("Mine.", "ada-1")).toEqual({ id: "ada-1" })
     expect(await of("ada", options).texts("account")).toEqual([secret])
   })
 
-  test("is the same only if its name is: nothing in a name leads elsewhere", async () => {
+  test("is the same only if its name is: no name is a path", async () => {
     const names = [
       "ada",
       "Ada",
@@ -213,7 +213,7 @@ describe("an owner", () => {
   })
 })
 
-describe("what is forgotten", () => {
+describe("a forgotten memory", () => {
   test("is in no table and no byte of the folder", async () => {
     const { keep, forget, texts } = of("ada", { embeddings: topics() })
     const secret = "Qwertzuiop drinks wxyzabc tea in oslo with a dog."
@@ -231,7 +231,7 @@ describe("what is forgotten", () => {
     expect(terms()).not.toContain("qwertzuiop")
     expect(terms()).toContain("coffe")
     expect(await texts("wxyzabc qwertzuiop")).not.toContain(secret)
-    // Nor is it in the point that the bits of all vectors are taken against.
+    // The centre of the sign bits does not contain it either.
     expect(centre().every((value) => value === 0)).toBe(true)
   })
 
@@ -245,7 +245,7 @@ describe("what is forgotten", () => {
     expect(await texts("tea")).toEqual([])
   })
 
-  test("is not brought back by a call that is made again after a crash, and may be remembered anew", async () => {
+  test("is not restored by a call that is repeated after a crash, and may be remembered again", async () => {
     const { keep, forget, texts } = of("ada")
     await keep("Ada prefers tea.", "a")
     await forget("a")
@@ -255,7 +255,7 @@ describe("what is forgotten", () => {
     expect(await texts()).toEqual(["Ada prefers tea."])
   })
 
-  /** Looks into the only file of the folder. */
+  /** Reads the only file of the folder. */
   function inFile<T>(look: (all: (query: string) => Record<string, unknown>[]) => T): T {
     const path = join(folder, files().find((name) => name.endsWith(".db")) ?? "")
     const { database } = openSqliteFile({

@@ -5,7 +5,7 @@ import { expect, test } from "vitest"
 import { freshFolder } from "../index/index.test-support.ts"
 import { memoryIndex } from "./memory-index.ts"
 
-test("several processes remember at a time: no fact is there twice, and there are never too many", async () => {
+test("several processes remember concurrently: no fact is stored twice, and the limit holds", async () => {
   const folder = freshFolder()
   const program = fileURLToPath(new URL("./remember-program.test-support.ts", import.meta.url))
   const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]

@@ -1,4 +1,4 @@
-/** Remembers facts that other processes remember too, forgets some, and prints how often it was full. */
+/** Remembers facts that other processes remember too, forgets some, and prints how often the memory was full. */
 import { isSuperstepError } from "@superstep/engine"
 import { memoryIndex } from "./memory-index.ts"
 

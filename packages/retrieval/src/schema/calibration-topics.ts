@@ -1,6 +1,6 @@
 /**
- * Everyday topics that embeddings are calibrated with. Each has a question for figures with the table that answers it, and a
- * question for an explanation with the passage that does.
+ * Everyday topics for the calibration of embeddings. Each has a question for figures with the table that answers it, and
+ * a question for an explanation with the passage that answers it.
  */
 export interface Topic {
   readonly figures: string
@@ -16,7 +16,7 @@ export const TOPICS: readonly Topic[] = [
       "loan. book title The Trial, Emma; member name Anna Keller, John Reed; borrowed on; returned on; branch north, centre",
     explanation: "What happens if I return a book too late?",
     passage:
-      "Books are lent for four weeks. Whoever brings them back later pays a small fine for every week, and cannot borrow others until it is paid.",
+      "Books are lent for four weeks. Whoever brings them back later pays a small fine for every week, and cannot borrow others until it is paid.", // words: allow
   },
   {
     figures: "Which pupils have the lowest marks in chemistry?",
@@ -72,7 +72,7 @@ export const TOPICS: readonly Topic[] = [
   },
 ]
 
-/** Words that mean nearly the same; a word and another's partner have little to do with each other. */
+/** Pairs of words with similar meaning. Words of different pairs are unrelated. */
 export const RELATED_WORDS: readonly (readonly [string, string])[] = [
   ["fish", "salmon"],
   ["vehicle", "car"],
@@ -92,7 +92,7 @@ export const RELATED_WORDS: readonly (readonly [string, string])[] = [
   ["sick", "illness"],
 ]
 
-/** Questions for figures and records, and for explanations: what a question asks for is what those near it ask for. */
+/** Sample questions for figures and records, and for explanations. A question is classified by the nearest samples. */
 export const FORMS = {
   figures: [
     "How many orders were placed in March?",

@@ -1,7 +1,7 @@
-/** Sources as a question finds them: their passages, each with the strength of the question's words in it. */
+/** Candidate sources for a question: their passages, each with the strength of the question's words in it. */
 import type { AskOptions, Database, Found, RankedSource, Retriever, Table } from "@superstep/engine/patterns"
 import { clipped } from "@superstep/engine/text"
-import { isTelling, splitWords, wordsOfName } from "../words.ts"
+import { isSignificant, splitWords, wordsOfName } from "../words.ts"
 import { type Question, type Strengths, textMatches } from "./question.ts"
 import { type Match, matchText, type TableMatches, tableMatcher } from "./table-matches.ts"
 
@@ -14,18 +14,18 @@ export interface Candidate extends Pick<RankedSource, "kind" | "id" | "name" | "
 
 interface Passage {
   readonly strengths: Strengths
-  /** The passage in words, to be embedded; absent for tables past those that fit best. */
+  /** The passage as text to embed. Absent for tables beyond the best matches. */
   readonly text?: string | undefined
-  /** Single words that say what is in it. */
+  /** Single words that describe its content. */
   readonly terms?: readonly string[] | undefined
 }
 
-/** Passages that a search is asked for. */
+/** Passages to request from a search. */
 const FOUND = 5
-/** Tables that are compared by meaning: those with words of the question first. */
+/** Tables to compare by meaning. Those with words of the question are first. */
 const MAX_EMBEDDED = 40
 
-export async function lookAtDatabase(
+export async function databaseCandidate(
   database: Database,
   question: Question,
   ask: AskOptions,
@@ -75,7 +75,7 @@ function placesIn(matches: readonly TableMatches[], question: Question): string[
   return [...new Set(strongest.map((match) => matchText(match, question)))]
 }
 
-export async function lookInto(
+export async function retrieverCandidate(
   kind: "documents" | "graph",
   retriever: Retriever,
   goal: string,
@@ -101,7 +101,7 @@ export async function lookInto(
   }
 }
 
-// Summarizes a source in words, for a prompt and for embeddings.
+// Summarizes a source as text, for a prompt and for embeddings.
 
 const MAX_TABLES = 12
 const MAX_COLUMNS = 16
@@ -126,7 +126,7 @@ function databaseSummary(tables: readonly Table[], incomplete: string | undefine
   return clipped(lines.join("\n"), MAX_SUMMARY)
 }
 
-/** What a retriever says of itself, and the titles of what was found. */
+/** The description of a retriever, and the titles of its results. */
 function foundSummary(about: string | undefined, found: readonly Found[]): string {
   const titles = [...new Set(found.map(({ title, source }) => title ?? source))]
   const lines = [
@@ -136,7 +136,10 @@ function foundSummary(about: string | undefined, found: readonly Found[]): strin
   return clipped(lines.join("\n"), MAX_SUMMARY)
 }
 
-/** A table as a sentence that embeddings take: names as words, comments, and values, which say more than odd names. */
+/**
+ * A table as a sentence for embeddings: names as words, comments, and values, which are more meaningful than abbreviated
+ * names.
+ */
 function tableText({ name, description = "", columns }: Table): string {
   const parts = columns
     .slice(0, MAX_COLUMNS)
@@ -151,9 +154,9 @@ function tableText({ name, description = "", columns }: Table): string {
 }
 
 const MAX_TERMS = 80
-/** A column with more distinct values has names of people and things, which mean nothing by themselves. */
+/** A column with more distinct values contains names of people and things, which have no meaning by themselves. */
 const FEW_VALUES = 40
-const SHORTEST_TERM = 4
+const MIN_TERM = 4
 
 /** Words of its names, comments and values. Short pieces are mostly abbreviations, which embeddings do not know. */
 function tableTerms({ name, description = "", columns }: Table): string[] {
@@ -166,10 +169,10 @@ function tableTerms({ name, description = "", columns }: Table): string[] {
       distinct > FEW_VALUES ? [] : values.slice(0, 2 * MAX_VALUES).flatMap(splitWords),
     ),
   ]
-  const telling = words.filter(
-    (word) => word.length >= SHORTEST_TERM && isTelling(word) && /^[^\d]*[aeiouy][^\d]*$/.test(word),
+  const significant = words.filter(
+    (word) => word.length >= MIN_TERM && isSignificant(word) && /^[^\d]*[aeiouy][^\d]*$/.test(word),
   )
-  return [...new Set(telling)].slice(0, MAX_TERMS)
+  return [...new Set(significant)].slice(0, MAX_TERMS)
 }
 
 function oneLine(text: string, most: number): string {

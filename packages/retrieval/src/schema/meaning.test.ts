@@ -12,7 +12,7 @@ function folder(): string {
   return made
 }
 
-/** Texts of one group share a direction; every text has one of its own besides. */
+/** Texts of one group share a direction; every text also has its own. */
 function embeddings(
   dimensions = 300,
   ...more: readonly (readonly string[])[]
@@ -47,7 +47,7 @@ function embeddings(
 const vectorFile = (cache: string) =>
   join(cache, readdirSync(cache).find((name) => name.startsWith("vectors-")) ?? "")
 
-test("what belongs together as the calibration's topics do is near by 1, what has nothing in common by 0", async () => {
+test("texts as related as the calibration's topics have nearness 1, unrelated ones 0", async () => {
   const meaning = meaningOf(embeddings(300, ["Who sails?", "vsl. ship"]), undefined)
   expect(await meaning.nearness("Who sails?", "table", ["vsl. ship"])).toBeCloseTo(1)
   expect(await meaning.nearness("Who sails?", "table", ["bread"])).toBeCloseTo(0)
@@ -56,14 +56,14 @@ test("what belongs together as the calibration's topics do is near by 1, what ha
   expect(await meaning.wordNearness(["fish"], [])).toEqual([0])
 })
 
-test("embeddings that cannot tell anything apart make nothing near", async () => {
+test("embeddings that distinguish nothing make nothing near", async () => {
   const blind: Embeddings = { name: "blind", dimensions: 2, embed: async (texts) => texts.map(() => [1, 0]) }
   const meaning = meaningOf(blind, undefined)
   expect(await meaning.nearness("a", "table", ["b"])).toBe(0)
   expect(await meaning.form("a")).toBe(0)
 })
 
-test("vectors are kept on disk for the next process, for their owner alone and without the texts", async () => {
+test("vectors are cached on disk for the next process, for their owner alone and without the texts", async () => {
   const cache = folder()
   const [first, second] = [embeddings(), embeddings()]
   const one = meaningOf(first, cache)
@@ -77,7 +77,7 @@ test("vectors are kept on disk for the next process, for their owner alone and w
 })
 
 test.each(["{", '{"version":1,"name":"made","vectors":{"x":7,"y":"AAA"}}', '{"version":0}'])(
-  "a damaged file of vectors is as none: %s",
+  "a damaged file of vectors counts as missing: %s",
   async (text) => {
     const cache = folder()
     const one = meaningOf(embeddings(), cache)
@@ -90,7 +90,7 @@ test.each(["{", '{"version":1,"name":"made","vectors":{"x":7,"y":"AAA"}}', '{"ve
   },
 )
 
-test("a model that gives longer vectors than it did is embedded with anew", async () => {
+test("a model that returns longer vectors than before is used for all texts again", async () => {
   const cache = folder()
   const one = meaningOf(embeddings(300), cache)
   await one.nearness("Who sails?", "table", ["ship"])
@@ -99,7 +99,7 @@ test("a model that gives longer vectors than it did is embedded with anew", asyn
   expect(await longer.nearness("Who rows?", "table", ["ship"])).toBeCloseTo(1)
 })
 
-test("what was embedded before the caller left is not embedded again", async () => {
+test("texts that were embedded before the caller aborted are not embedded again", async () => {
   const leave = new AbortController()
   const model = embeddings()
   const leaving: Embeddings = {

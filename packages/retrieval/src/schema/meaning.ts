@@ -1,7 +1,7 @@
 /**
- * How near a question is to tables and texts in meaning. Models differ in what their numbers mean, so each is calibrated with
- * topics and words of everyday life: 0 is as near as what has nothing to do with each other, 1 as near as what belongs
- * together. Vectors are kept by the digest of their text, on disk too where there is a folder for them.
+ * Measures how near a question is to tables and texts in meaning. The numbers of models are not comparable, so each model
+ * is calibrated with everyday topics and words: 0 is the similarity of unrelated texts, 1 that of related ones. Vectors
+ * are cached by the digest of their text, also on disk if there is a folder for them.
  */
 import { join } from "node:path"
 import { digestOf, readCache, writeCache } from "../cache-file.ts"
@@ -10,31 +10,31 @@ import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
 import { FORMS, RELATED_WORDS, TOPICS } from "./calibration-topics.ts"
 
 export interface Meaning {
-  /** How near the question is to the nearest of the texts: 0 or less is not at all, 1 very near. */
+  /** The nearness of the question to the nearest of the texts: 0 or less is unrelated, 1 is very near. */
   nearness(
     goal: string,
     kind: "table" | "passage",
     texts: readonly string[],
     signal?: AbortSignal,
   ): Promise<number>
-  /** For each of the words how near it is to the nearest of the terms, from 0 to 1. */
+  /** The nearness of each word to the nearest of the terms, from 0 to 1. */
   wordNearness(words: readonly string[], terms: readonly string[], signal?: AbortSignal): Promise<number[]>
-  /** What the question asks for, from -1, an explanation, to 1, figures. */
+  /** What the question asks for, from -1 (an explanation) to 1 (figures). */
   form(goal: string, signal?: AbortSignal): Promise<number>
-  /** Writes what was embedded since the last time. */
+  /** Writes the vectors that were created since the last call. */
   keep(): Promise<void>
 }
 
-/** Vectors that are held, and kept on disk. */
+/** Maximum vectors in memory and on disk. */
 const MAX_VECTORS = 5_000
-/** Texts embedded at a time: what is made stays made when the caller leaves. */
+/** Texts per call. Finished batches stay cached if the caller aborts. */
 const BATCH = 32
 const VERSION = 1
 
 interface Scale {
-  /** What has nothing to do with each other. */
+  /** The similarity of unrelated texts. */
   readonly none: number
-  /** What belongs together. */
+  /** The similarity of related texts. */
   readonly near: number
 }
 
@@ -61,7 +61,7 @@ export function meaningOf(embeddings: Embeddings, cache: string | undefined): Me
       if (texts.length === 0) return 0
       const { [kind]: scale } = await calibrated()
       const [question, ...passages] = await store.vectors([goal, ...texts], signal)
-      return scaled(scale, Math.max(...passages.map((one) => likeness(question as Float32Array, one))))
+      return scaled(scale, Math.max(...passages.map((one) => similarity(question as Float32Array, one))))
     },
     async wordNearness(words, terms, signal) {
       if (terms.length === 0) return words.map(() => 0)
@@ -70,28 +70,28 @@ export function meaningOf(embeddings: Embeddings, cache: string | undefined): Me
       const known = all.slice(words.length)
       return all
         .slice(0, words.length)
-        .map((word) => scaled(scale, Math.max(...known.map((term) => likeness(word, term)))))
+        .map((word) => scaled(scale, Math.max(...known.map((term) => similarity(word, term)))))
     },
     async form(goal, signal) {
       const [question] = await store.vectors([goal], signal)
       const { figures, explanations } = FORMS
       const [ones, others] = [await store.vectors(figures, signal), await store.vectors(explanations, signal)]
       const lead = nearest(question as Float32Array, ones) - nearest(question as Float32Array, others)
-      return Math.max(-1, Math.min(1, lead / CLEAR))
+      return Math.max(-1, Math.min(1, lead / CLEAR_LEAD))
     },
     keep: store.keep,
   }
 }
 
-/** The mean likeness of the nearest few. */
+/** The mean similarity of the nearest few. */
 function nearest(vector: Float32Array, others: readonly Float32Array[]): number {
-  const found = others.map((other) => likeness(vector, other)).sort((a, b) => b - a)
+  const found = others.map((other) => similarity(vector, other)).sort((a, b) => b - a)
   return mean(found.slice(0, FEW))
 }
 
 const FEW = 3
-/** A lead of this much is clear. */
-const CLEAR = 0.2
+/** A lead of this much is unambiguous. */
+const CLEAR_LEAD = 0.2
 
 function scaled({ none, near }: Scale, value: number): number {
   return near > none ? Math.max(0, Math.min(1, (value - none) / (near - none))) : 0
@@ -111,13 +111,13 @@ async function calibrate(vectors: Vectors): Promise<Scales> {
   }
 }
 
-/** Row by row the two belong together. */
+/** The texts in each row are related. */
 function scaleOf(ones: readonly Float32Array[], others: readonly Float32Array[]): Scale {
   const { own, apart } = pairs(ones, others)
   return { none: mean(apart), near: mean(own) }
 }
 
-/** Single words are near each other by chance more often: what is unrelated reaches up to nearly all of such pairs. */
+/** Single words are often similar by chance, so the similarity of nearly all unrelated pairs counts as unrelated. */
 function wordScale(ones: readonly Float32Array[], others: readonly Float32Array[]): Scale {
   const { own, apart } = pairs(ones, others)
   const sorted = apart.sort((a, b) => a - b)
@@ -125,9 +125,9 @@ function wordScale(ones: readonly Float32Array[], others: readonly Float32Array[
 }
 
 function pairs(ones: readonly Float32Array[], others: readonly Float32Array[]) {
-  const own = ones.map((one, i) => likeness(one, others[i] as Float32Array))
+  const own = ones.map((one, i) => similarity(one, others[i] as Float32Array))
   const apart = ones.flatMap((one, i) =>
-    others.filter((_, k) => k !== i).map((other) => likeness(one, other)),
+    others.filter((_, k) => k !== i).map((other) => similarity(one, other)),
   )
   return { own, apart }
 }
@@ -136,7 +136,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
 }
 
-function likeness(one: Float32Array, other: Float32Array): number {
+function similarity(one: Float32Array, other: Float32Array): number {
   let sum = 0
   for (let i = 0; i < one.length; i += 1) sum += (one[i] as number) * (other[i] as number)
   return sum
@@ -174,7 +174,7 @@ function vectorStore(embeddings: Embeddings, cache: string | undefined) {
         undefined,
         signal,
       )
-      // Another model of the same name: what it made before cannot be compared.
+      // Another model with the same name: its earlier vectors are not comparable.
       const [old] = known.values()
       if (old !== undefined && old.length !== made[0]?.length) known.clear()
       for (const [i, digest] of batch.entries()) known.set(digest, made[i] as Float32Array)
@@ -199,7 +199,7 @@ function vectorStore(embeddings: Embeddings, cache: string | undefined) {
         await make(new Map(missing), signal)
       }
       const found = digests.map((digest) => known.get(digest) as Float32Array)
-      // The latest stay.
+      // Keeps the latest vectors.
       for (const [i, digest] of digests.entries()) {
         known.delete(digest)
         known.set(digest, found[i] as Float32Array)

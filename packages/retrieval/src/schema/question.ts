@@ -1,43 +1,46 @@
-/** A question as sources are ranked for it: its words in the forms in which they are compared, its numbers, and its form; and how well passages cover it. */
+/**
+ * Parses a question for the ranking of sources: its words in the forms that are compared, its numbers, and its form; and
+ * measures how well passages cover it.
+ */
 
 import type { Found } from "@superstep/engine/patterns"
-import { isTelling, singular, splitWords, stemOf } from "../words.ts"
+import { isSignificant, singular, splitWords, stemOf } from "../words.ts"
 
 interface QuestionWord {
-  /** Of one thing, in lower case and without marks. */
+  /** Singular, in lower case, without diacritics. */
   readonly text: string
   readonly stem: string
-  /** Its place among all words. */
+  /** Its index among all words. */
   readonly at: number
 }
 
 export interface Question {
-  /** All words, of one thing each: values and initialisms may have stop words in them. */
+  /** All words in the singular. Values and initialisms may contain stop words. */
   readonly all: readonly string[]
-  /** Those that tell something. */
+  /** The significant words. */
   readonly words: readonly QuestionWord[]
   /** Whether it asks for figures and records, for an explanation, or neither clearly. */
   readonly form: "figures" | "explanation" | "open"
 }
 
-/** A longer goal is judged by its beginning. */
+/** Longer goals are truncated. */
 const MAX_WORDS = 200
 const MAX_CHARACTERS = 2_000
 
 export function readQuestion(goal: string): Question {
   const all = splitWords(goal).slice(0, MAX_WORDS)
   const words = all.flatMap((word, at) => {
-    if (!isTelling(word)) return []
+    if (!isSignificant(word)) return []
     const text = singular(word)
     return [{ text, stem: stemOf(word), at }]
   })
   return { all: all.map(singular), words, form: formOf(goal) }
 }
 
-/** Asks for a count, a sum, an extreme, or the records that something holds for. */
+/** Matches questions for a count, a sum, an extreme, or records. */
 const FIGURES =
   /\b(?:how (?:many|much|often|old|large|big|heavy|far|deep)|number of|count|total|sum|average|mean|median|minimum|maximum|(?!(?:request|interest|forest|harvest|protest|suggest|invest|contest|honest|modest|digest|arrest|guest|quest|chest|almost)\b)[a-z]{3,}est|most|least|fewest|top|percentage|percent|ratio|list|which|when (?:did|was|were)|who (?:is|was|has|had|did)|last|since \d|between \d|in (?:19|20)\d\d|(?:more|less|fewer) than|(?:over|under|above|below) \d)\b/i
-/** Asks for a rule, a reason, or how something is done. */
+/** Matches questions for a rule, a reason, or a procedure. */
 const EXPLANATION =
   /^\s*(?:may|can|could|should|must|shall|do|does|is it|am i|are (?:we|you|they|there))\b|\b(?:how (?:do|does|should|can|must|to|is|are|soon|early)|why|what (?:should|happens|must|do|if|to do|counts|becomes)|who (?:may|can|must|should|decides|approves|pays|confirms)|allowed|permitted|forbidden|have to|has to|need to|supposed to|procedure|policy|policies|rules?|guidelines?|instructions?|explain|describe|responsible|required|in case of|until when|under (?:which|what))\b/i
 
@@ -48,18 +51,18 @@ function formOf(text: string): Question["form"] {
   return figures ? "figures" : "explanation"
 }
 
-// How well a source covers a question. A source has passages: the tables of a database, the texts that a search of documents
-// or a graph finds. A question is covered by the words that occur in them, each by its strength there and its rarity: a word
-// in many passages of all sources says little about which source is meant. Half of the coverage is that of the best single
-// passage, as an answer is mostly in one place.
+// Measures how well a source covers a question. A source has passages: the tables of a database, or the texts that a
+// search of documents or a graph finds. Each word of the question counts by its strength in the passages and its rarity,
+// because a word in many passages of all sources does not distinguish them. Half of the coverage is that of the best
+// single passage, because an answer is mostly in one place.
 
-/** For each place of a word of the question its strength, from 0 to 1; places without a match are missing. */
+/** The strength of each word of the question, by its index, from 0 to 1. Words without a match are missing. */
 export type Strengths = ReadonlyMap<number, number>
 
-/** From this strength on a word occurs in a passage. */
+/** The minimum strength at which a word counts as present in a passage. */
 const OCCURS = 0.25
 
-/** How much each word of a question counts, given the passages of all sources. */
+/** The weight of each word of a question, from the passages of all sources. */
 export function wordWeights(words: number, passages: Iterable<Strengths>): number[] {
   const counts = new Array<number>(words).fill(0)
   for (const passage of passages) {
@@ -87,10 +90,13 @@ export function coverage(weights: readonly number[], passages: readonly Strength
   return (0.5 * whole + 0.5 * best) / total
 }
 
-/** As strong as a column's name; in a title, or beside the word that it is beside in the question, nearly as a table's. */
+/**
+ * The strength of a column's name. In a title, or next to the same neighbour as in the question, a match is nearly as
+ * strong as a table's name.
+ */
 const IN_TEXT = 0.5
 const TOGETHER = 0.65
-/** Texts are compared by their beginnings. */
+/** Maximum characters of text that are compared. */
 const MAX_COMPARED = 8_000
 
 export function textMatches(

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, test, vi } from "vitest"
 import { singular, wordsOfGoal, wordsOfName } from "../words.ts"
 import { readQuestion } from "./question.ts"
-import { schemaRetriever } from "./schema-retriever.ts"
+import { schemaRetriever } from "./source-ranker.ts"
 import { tableMatcher } from "./table-matches.ts"
 
 function table(text: string): Table {
@@ -38,7 +38,7 @@ const best = async (goal: string, ...databases: Database[]) =>
   (await schemaRetriever(databases).findBestDatabase(goal))?.database.id
 
 describe("words", () => {
-  test("stop words are out, plurals are one with the singular, marks do not matter", () => {
+  test("stop words are removed, plurals equal the singular, diacritics do not matter", () => {
     expect(wordsOfGoal("How many of the Companies' orders were in our cafés' boxes?")).toEqual([
       "company",
       "order",
@@ -47,7 +47,7 @@ describe("words", () => {
     ])
   })
 
-  test("names are split at every kind of border", () => {
+  test("names are split at every kind of boundary", () => {
     for (const name of [
       "customer_orders",
       "CustomerOrders",
@@ -85,7 +85,7 @@ describe("words", () => {
 })
 
 describe("scores", () => {
-  test("a phrase is over a word, a word over an abbreviation, that over a part", async () => {
+  test("a phrase ranks above a word, a word above an abbreviation, that above a part", async () => {
     const goal = "customer orders of last week"
     expect(await score(goal, "customer_orders")).toBeGreaterThan(
       await score(goal, "customer_notes", "order_notes"),
@@ -95,26 +95,26 @@ describe("scores", () => {
     expect(await score(goal, "reorderings")).toBeGreaterThan(0)
   })
 
-  test("tables are over columns, for phrases, words, abbreviations and parts", async () => {
+  test("tables rank above columns, for phrases, words, abbreviations and parts", async () => {
     for (const name of ["customer_orders", "order_notes", "ordr_notes", "reorderings"]) {
       const goal = "customer orders of last week"
       expect(await score(goal, name)).toBeGreaterThan(await score(goal, `stuff:${name}`))
     }
   })
 
-  test("a phrase in a column is over a word in a table, and that over a part in one", async () => {
+  test("a phrase in a column ranks above a word in a table, and that above a part in one", async () => {
     expect(await score("unit price", "t:unit_price")).toBeGreaterThan(
       await score("unit price", "units", "price_history"),
     )
     expect(await score("price", "t:price")).toBeGreaterThan(await score("price", "pricelessness"))
   })
 
-  test("plural forms match both ways, and the order of a phrase counts", async () => {
+  test("plural forms match both ways, and the order of a phrase matters", async () => {
     expect(await score("order items", "orders_item")).toBe(await score("orders item", "order_items"))
     expect(await score("items order", "order_items")).toBeLessThan(await score("order items", "order_items"))
   })
 
-  test("a phrase may have stop words in it", async () => {
+  test("a phrase may contain stop words", async () => {
     expect(await score("the date of birth", "t:date_of_birth")).toBe(
       await score("birth date", "t:birth_date"),
     )
@@ -126,13 +126,13 @@ describe("scores", () => {
   test("stop words match nothing", async () =>
     expect(await score("what is the most of it", "what_is:the,most")).toBe(0))
 
-  test("all tables and columns are looked at, and a thousand of them count no more than one", async () => {
+  test("all tables and columns are compared, and a thousand of them count no more than one", async () => {
     const many = Array.from({ length: 1_000 }, (_, i) => `t${i}:name,id`)
     expect(await score("name", ...many)).toBe(await score("name", "t:name"))
     expect(await score("invoice", ...many, "zz:invoice")).toBeGreaterThan(0)
   })
 
-  test("words that are found in one place are over words found in many", async () => {
+  test("words in one place rank above words in many", async () => {
     const together = await score("berth depth", "berths:depth", "x:y")
     expect(together).toBeGreaterThan(await score("berth depth", "berths:y", "x:depth"))
   })
@@ -152,7 +152,7 @@ describe("scores", () => {
     expect([Math.max(...found), looked < 5_000 * 25]).toEqual([0, true])
   })
 
-  test("a table of that name alone is over one that has more in its name, and a schema is no more", async () => {
+  test("a table with only that name ranks above one with a longer name, and its schema does not matter", async () => {
     expect(await score("orders", "orders")).toBeGreaterThan(await score("orders", "order_items"))
     expect(await score("orders", "sales.orders")).toBe(await score("orders", "orders"))
   })
@@ -163,7 +163,7 @@ describe("the best database", () => {
   const weather = database("weather", "csv", "stations:id,city", "readings:station,temperature,day")
   const graph = database("graph", "other", "papers:title,author")
 
-  test("is the one that has what the goal is about, and says why", async () => {
+  test("is the one that the goal is about, with a reason", async () => {
     const found = await schemaRetriever([shop, weather, graph]).findBestDatabase(
       "What temperature did the stations read?",
     )
@@ -175,7 +175,7 @@ describe("the best database", () => {
     )
   })
 
-  test("is none when nothing matches, or there is none", async () => {
+  test("is none if nothing matches, or if there is none", async () => {
     expect(await best("who painted this?", shop, weather)).toBeUndefined()
     expect(await best("orders")).toBeUndefined()
     expect(await best("orders", database("bare", "postgresql"))).toBeUndefined()
@@ -189,7 +189,7 @@ describe("the best database", () => {
     expect(found?.reason).toMatch(/\. csv has the same score and ranks second\.$/)
   })
 
-  test("is found though another cannot be asked; when none can, that is the error", async () => {
+  test("is found even if another cannot be queried; if none can, that is the error", async () => {
     const found = await schemaRetriever([broken, shop]).findBestDatabase("orders")
     expect(found?.database).toBe(shop)
     expect(found?.reason).toMatch(/\. Could not be queried: broken\.$/)
@@ -206,7 +206,7 @@ describe("the best database", () => {
     await expect(both).rejects.toThrow("cannot be reached wrong password")
   })
 
-  test("is not looked for when the caller has left", async () => {
+  test("is not searched if the caller has aborted", async () => {
     const search = schemaRetriever([shop]).findBestDatabase("orders", {
       signal: AbortSignal.abort(new Error("left")),
     })
@@ -217,7 +217,7 @@ describe("the best database", () => {
     expect(await schemaRetriever([weather, shop]).listDatabases()).toEqual([weather, shop])
   })
 
-  test("does not depend on the order in which they are given, but for ties of one kind", async () => {
+  test("does not depend on the order of the databases, except for ties of one kind", async () => {
     const name = fc.constantFrom(
       "orders",
       "order_items",

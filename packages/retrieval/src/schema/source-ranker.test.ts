@@ -77,7 +77,7 @@ describe("the best source", () => {
     ])
   })
 
-  test("is the documents for an explanation, and a table for figures, where both have the words", async () => {
+  test("is the documents for an explanation, and a table for figures, if both have the words", async () => {
     const both = {
       databases: [stock],
       documents: retriever("documents", [{ text: "A lamp that is broken goes back." }]),
@@ -95,7 +95,7 @@ describe("the best source", () => {
   })
 })
 
-test("scores are from 0 to 1; what has nothing of the question comes last with 0", async () => {
+test("scores are from 0 to 1; sources without a match come last with 0", async () => {
   const { sources, failed } = await sourceRanker({ databases: [stock, port], documents: rules }).rank(
     "Cap Verde",
   )
@@ -108,12 +108,12 @@ test("scores are from 0 to 1; what has nothing of the question comes last with 0
   expect(failed).toEqual([])
 })
 
-test("a question without any word that tells something ranks nothing", async () => {
+test("a question without any significant word ranks nothing", async () => {
   const { sources } = await sourceRanker({ databases: [port], documents: rules }).rank("what is it?")
   expect(sources.map(({ score }) => score)).toEqual([0, 0])
 })
 
-test("a source that cannot be asked is reported and does not stop the others", async () => {
+test("a source that fails is reported and does not stop the others", async () => {
   const broken = database("broken", [], { profile: () => Promise.reject(new Error("cannot be reached")) })
   const documents = retriever("documents", [], { search: () => Promise.reject(new Error("no index")) })
   const { sources, failed } = await sourceRanker({ databases: [broken, stock], documents }).rank("lamps")
@@ -124,7 +124,7 @@ test("a source that cannot be asked is reported and does not stop the others", a
   ])
 })
 
-test("the reason says where the words are and has no value of the data; the summary has values for a prompt", async () => {
+test("the reason names the places of the words and contains no value of the data; the summary has values for a prompt", async () => {
   const { sources } = await sourceRanker({ databases: [port] }).rank(
     "Which vessel sails under the flag of Malta?",
   )
@@ -133,7 +133,7 @@ test("the reason says where the words are and has no value of the data; the summ
   expect(sources[0]?.summary).toContain('flg ("Malta")')
 })
 
-test("documents are summed up by what they say of themselves and what was found", async () => {
+test("documents are summarized by their description and the results", async () => {
   const documents = retriever("documents", [{ title: "Who may enter" }], {
     describe: async () => "9 documents",
   })
@@ -141,7 +141,7 @@ test("documents are summed up by what they say of themselves and what was found"
   expect(sources[0]?.summary).toBe("9 documents\nNearest: Who may enter")
 })
 
-test("an incomplete profile is used, and its summary says so", async () => {
+test("an incomplete profile is used, and its summary mentions it", async () => {
   const late = database("late", [{ name: "lamps", columns: [] }], {
     profile: async () => ({ tables: [{ name: "lamps", columns: [] }], incomplete: "too late" }),
   })
@@ -150,16 +150,16 @@ test("an incomplete profile is used, and its summary says so", async () => {
   expect(sources[0]?.summary).toContain("incomplete: too late")
 })
 
-test("a caller that leaves is not kept waiting", async () => {
+test("a caller that aborts does not wait", async () => {
   const signal = AbortSignal.abort(new Error("left"))
   await expect(sourceRanker({ databases: [port] }).rank("lamps", { signal })).rejects.toThrow("left")
 })
 
 describe("with embeddings", () => {
-  /** Each known word is a direction of its own; words of one meaning share it. */
+  /** Each known word is a direction; synonyms share one. */
   function embeddingsOf(...meanings: readonly string[][]): Embeddings & { readonly embedded: string[] } {
     const embedded: string[] = []
-    // Calibration takes them for the measure of what is near.
+    // The calibration uses them to measure nearness.
     const known = [...RELATED_WORDS, ...meanings]
     return {
       name: "made",
@@ -172,7 +172,7 @@ describe("with embeddings", () => {
           for (const [i, words] of known.entries()) {
             if (words.some((word) => one.toLowerCase().includes(word))) vector[i] = 1
           }
-          // Whatever else is in it points somewhere of its own.
+          // Other words have their own directions.
           let hash = 7
           for (const letter of one) hash = (hash * 31 + letter.charCodeAt(0)) % 20
           vector[40 + hash] = 0.5
@@ -182,14 +182,14 @@ describe("with embeddings", () => {
     }
   }
 
-  test("a table is found by what its values mean", async () => {
+  test("a table is found by the meaning of its values", async () => {
     const embeddings = embeddingsOf(["sofa", "couch"])
     const databases = [port, stock]
     expect((await order("Is there a couch?", { databases }))[0]).toBe("port")
     expect((await order("Is there a couch?", { databases }, { embeddings }))[0]).toBe("stock")
   })
 
-  test("nothing is embedded before the first ranking, and what is known is not embedded again", async () => {
+  test("nothing is embedded before the first ranking, and known texts are not embedded again", async () => {
     const embeddings = embeddingsOf(["sofa", "couch"])
     let loaded = 0
     const ranker = sourceRanker(
@@ -208,7 +208,7 @@ describe("with embeddings", () => {
     expect([loaded, embeddings.embedded.length]).toEqual([1, before])
   })
 
-  test("that cannot be asked, sources are ranked by words, and the reason says so", async () => {
+  test("that fail are replaced by words, and the reason mentions it", async () => {
     const embeddings = { ...embeddingsOf(), embed: () => Promise.reject(new Error("no key")) }
     const { sources } = await sourceRanker({ databases: [stock, port] }, { embeddings }).rank("Cap Verde")
     expect(sources[0]).toMatchObject({ id: "port" })

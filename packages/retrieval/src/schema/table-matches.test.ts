@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { initialsOf, standsFor } from "./table-matches.ts"
+import { abbreviationScore, initialsOf } from "./table-matches.ts"
 
 test.each([
   ["pat", "patient"],
@@ -13,8 +13,8 @@ test.each([
   ["amt", "amount"],
   ["dt", "date"],
   ["cust", "customer"],
-])("%s stands for %s", (piece, word) => {
-  expect(standsFor(piece, word)).toBeGreaterThan(0.3)
+])("%s abbreviates %s", (piece, word) => {
+  expect(abbreviationScore(piece, word)).toBeGreaterThan(0.3)
 })
 
 test.each([
@@ -26,17 +26,17 @@ test.each([
   ["patient", "pat"],
   ["x", "xylophone"],
   ["ate", "admission date"],
-])("%s does not stand for %s", (piece, word) => {
-  expect(standsFor(piece, word)).toBe(0)
+])("%s does not abbreviate %s", (piece, word) => {
+  expect(abbreviationScore(piece, word)).toBe(0)
 })
 
-test("the more of a word is kept, the likelier it is meant", () => {
-  expect(standsFor("pati", "patient")).toBeGreaterThan(standsFor("pat", "patient"))
-  expect(standsFor("pat", "patient")).toBeGreaterThan(standsFor("pa", "patient"))
-  expect(standsFor("vssl", "vessel")).toBeGreaterThan(standsFor("vl", "vessel"))
+test("the more of a word is kept, the higher the score", () => {
+  expect(abbreviationScore("pati", "patient")).toBeGreaterThan(abbreviationScore("pat", "patient"))
+  expect(abbreviationScore("pat", "patient")).toBeGreaterThan(abbreviationScore("pa", "patient"))
+  expect(abbreviationScore("vssl", "vessel")).toBeGreaterThan(abbreviationScore("vl", "vessel"))
 })
 
-test("initials are of words that follow each other", () => {
+test("initials belong to consecutive words", () => {
   const words = ["what", "is", "the", "date", "of", "birth"]
   expect(initialsOf("dob", words)).toEqual([3, 4, 5])
   expect(initialsOf("db", words)).toBeUndefined()

@@ -1,22 +1,22 @@
 /**
- * Where the words of a question occur in a table: in its names, comments, values and ranges. Each word counts once, by its
- * strongest match. A phrase is stronger than a word, a word than an abbreviation, that than a part of a word; the same is
- * stronger in a table's name than in a column's.
+ * Finds where the words of a question occur in a table: in its names, comments, values and ranges. Each word counts once,
+ * by its strongest match. A phrase is stronger than a word, a word than an abbreviation, and an abbreviation than a part
+ * of a word. A match in a table's name is stronger than one in a column's name.
  */
 import type { Column, Table } from "@superstep/engine/patterns"
-import { isTelling, singular, splitWords, stemOf, wordsOfName } from "../words.ts"
+import { isSignificant, singular, splitWords, stemOf, wordsOfName } from "../words.ts"
 import type { Question } from "./question.ts"
 
 type Place = "table" | "column"
 type How = "phrase" | "word" | "short" | "part" | "comment" | "value" | "inValue" | "range"
 
 export interface Match {
-  /** The place in `question.words` of the word. */
+  /** The index of the word in `question.words`. */
   readonly word: number
   readonly strength: number
   readonly how: How
   readonly table: string
-  /** Undefined: it is about the table itself. */
+  /** Undefined: the match is in the table itself. */
   readonly column?: string | undefined
 }
 
@@ -26,19 +26,19 @@ const STRENGTH: Readonly<Record<"phrase" | "word" | "short" | "part", Readonly<R
   short: { table: 0.65, column: 0.45 },
   part: { table: 0.3, column: 0.15 },
 }
-/** For a table that has the word alone as its name: `orders` before `order_items`. */
+/** Added if the word is the table's whole name: `orders` ranks before `order_items`. */
 const ALONE = 0.05
 const COMMENT = 0.45
-/** A whole value of several words, or of one. */
+/** The strength of a whole value with several words, or with one. */
 const VALUES = 1
 const VALUE = 0.75
 const IN_VALUE = 0.3
-/** A year among the dates of a column, or a number among its numbers. */
+/** The strength of a year among the dates of a column, or of a number in its range. */
 const YEAR = 0.35
 const NUMBER = 0.1
-const SHORTEST_PART = 4
+const MIN_PART = 4
 
-/** The matches of a table, by the places of the words. A word without one is missing. */
+/** The matches of a table, by the index of the word. Words without a match are missing. */
 export type TableMatches = ReadonlyMap<number, Match>
 
 export function tableMatcher(question: Question): (table: Table) => TableMatches {
@@ -69,11 +69,11 @@ type Found = Omit<Match, "table">
 interface PieceMatch {
   readonly words: readonly number[]
   readonly how: "word" | "short" | "part"
-  /** Of the strength. */
+  /** The factor for the strength. */
   readonly share: number
 }
 
-/** Names share their pieces: each is compared once, as questions can be long and tables many. */
+/** Names share their pieces, so each piece is compared once: questions can be long and tables many. */
 function pieceMatcher({ words, all }: Question): (piece: string) => readonly PieceMatch[] {
   const known = new Map<string, readonly PieceMatch[]>()
   const wordAt = new Map(words.map(({ at }, place) => [at, place]))
@@ -84,7 +84,7 @@ function pieceMatcher({ words, all }: Question): (piece: string) => readonly Pie
       if (word.text === piece) matches.push({ words: [place], how: "word", share: 1 })
       else if (word.stem === stem) matches.push({ words: [place], how: "word", share: 0.9 })
       else {
-        const share = standsFor(piece, word.text)
+        const share = abbreviationScore(piece, word.text)
         if (share > 0) matches.push({ words: [place], how: "short", share })
         if (isPart(word.text, piece)) matches.push({ words: [place], how: "part", share: 1 })
       }
@@ -114,8 +114,8 @@ function* nameMatches(
   const names = namesOf(name)
   const spoken = words.map(({ text }) => text)
   for (const own of names) {
-    // As in the question: "date of birth" is a date_of_birth.
-    const phrase = own.filter(isTelling)
+    // As in the question: "date of birth" matches date_of_birth.
+    const phrase = own.filter(isSignificant)
     const start = phrase.length > 1 ? startOf(spoken, phrase) : -1
     if (start < 0) continue
     for (const i of phrase.keys()) yield { word: start + i, how: "phrase", strength: STRENGTH.phrase[place] }
@@ -140,13 +140,13 @@ function* commentMatches({ words }: Question, comment: string | undefined): Gene
 function* valueMatches({ all, words }: Question, { values = [] }: Column): Generator<Found> {
   for (const value of values) {
     const own = splitWords(value).map(singular)
-    const telling = own.filter(isTelling)
-    if (telling.length === 0) continue
+    const significant = own.filter(isSignificant)
+    if (significant.length === 0) continue
     const start = startOf(all, own)
     for (const [word, { text, at }] of words.entries()) {
       if (start >= 0 && at >= start && at < start + own.length) {
-        yield { word, how: "value", strength: telling.length > 1 ? VALUES : VALUE }
-      } else if (text.length >= SHORTEST_PART && own.includes(text))
+        yield { word, how: "value", strength: significant.length > 1 ? VALUES : VALUE }
+      } else if (text.length >= MIN_PART && own.includes(text))
         yield { word, how: "inValue", strength: IN_VALUE }
     }
   }
@@ -167,7 +167,7 @@ function* rangeMatches({ words }: Question, { range }: Column): Generator<Found>
   }
 }
 
-/** A name's words, with its schema's and without: `sales.orders` is also `orders`. */
+/** The words of a name, with and without its schema: `sales.orders` is also `orders`. */
 function namesOf(name: string): string[][] {
   const last = name.match(/\.("(?:[^"]|"")*"|[^."]+)$/)?.[1]
   return last === undefined ? [wordsOfName(name)] : [wordsOfName(name), wordsOfName(last)]
@@ -179,10 +179,10 @@ function startOf(words: readonly string[], phrase: readonly string[]): number {
 
 function isPart(word: string, other: string): boolean {
   const [short, long] = word.length < other.length ? [word, other] : [other, word]
-  return short.length >= SHORTEST_PART && long.includes(short)
+  return short.length >= MIN_PART && long.includes(short)
 }
 
-/** Where a word was found. Values are not named: the reason of a ranking may be logged. */
+/** Where a word was found. Values are omitted, because the reason of a ranking may be logged. */
 export function matchText({ word, how, table, column }: Match, { words }: Question): string {
   const place = column === undefined ? `the table ${table}` : `the column ${column} of ${table}`
   if (how === "value" || how === "inValue") return `it contains a value of ${place}`
@@ -197,21 +197,21 @@ export function matchText({ word, how, table, column }: Match, { words }: Questi
   return `"${words[word]?.text}" ${verb} ${place}`
 }
 
-// Whether a piece of a name stands for a word: `pat` for patient, `qty` for quantity, `dob` for date of birth. The answer is a
-// likelihood from 0 to 1, by one rule: an abbreviation begins as its word does, and drops letters from what follows, vowels
+// Estimates whether a piece of a name abbreviates a word: `pat` for patient, `qty` for quantity, `dob` for date of birth.
+// The result is a likelihood from 0 to 1. An abbreviation begins like its word and drops letters from the rest, vowels
 // first. The more of the word's consonants it keeps, the likelier it is.
 
-const SHORTEST = 2
+const MIN_ABBREVIATION = 2
 const VOWEL = /[aeiou]/
 
 /** `word` is in lower case, and longer than `piece`. */
-export function standsFor(piece: string, word: string): number {
-  if (piece.length < SHORTEST || piece.length >= word.length || piece[0] !== word[0]) return 0
+export function abbreviationScore(piece: string, word: string): number {
+  if (piece.length < MIN_ABBREVIATION || piece.length >= word.length || piece[0] !== word[0]) return 0
   if (!/^[a-z]+$/.test(piece) || word.length < 4) return 0
   const begins = commonStart(piece, word)
-  // The start of a word: two letters are the start of too many.
+  // A prefix of the word. Two letters are the prefix of too many words.
   if (begins === piece.length) return piece.length === 2 ? 0.3 : Math.min(0.9, 0.6 + 0.1 * (piece.length - 2))
-  // After the common start only consonants are kept, in their order.
+  // After the common prefix, only consonants are kept, in order.
   if (!isConsonantsOf(piece.slice(begins), word.slice(begins))) return 0
   const kept = skeleton(piece).length / skeleton(word).length
   const isToTheEnd = piece.at(-1) === word.at(-1) || piece.at(-1) === skeleton(word).at(-1)
@@ -219,7 +219,10 @@ export function standsFor(piece: string, word: string): number {
   return Math.max(0, Math.min(0.9, piece.length === 2 ? likelihood - 0.2 : likelihood))
 }
 
-/** Whether `piece` is the first letters of consecutive words: `eta` of estimated time of arrival. Gives their places. */
+/**
+ * Whether `piece` consists of the initials of consecutive words: `eta` of estimated time of arrival. Returns their
+ * indexes.
+ */
 export function initialsOf(piece: string, words: readonly string[]): readonly number[] | undefined {
   if (piece.length < 2 || piece.length > 5) return undefined
   for (let start = 0; start + piece.length <= words.length; start += 1) {
@@ -246,7 +249,7 @@ function isConsonantsOf(piece: string, word: string): boolean {
   return true
 }
 
-/** The first letter and the consonants after it, each run of one letter once. */
+/** The first letter and the consonants after it, with repeated letters collapsed. */
 function skeleton(word: string): string {
   const rest = word.slice(1).replace(/[aeiou]/g, "")
   return `${word[0]}${rest}`.replace(/(.)\1+/g, "$1")

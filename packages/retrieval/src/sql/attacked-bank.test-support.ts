@@ -1,4 +1,4 @@
-/** A bank's database on a real server, with everything in it that an attack could use. */
+/** A bank's database on a real server, with everything that an attack could use. */
 import type { Database } from "@superstep/engine/patterns"
 import pg from "pg"
 import { afterAll, beforeAll } from "vitest"
@@ -12,11 +12,11 @@ export interface Bank {
   readonly server: PostgresServer
   /** As a role that may read the accounts. */
   readonly database: Database
-  /** All that an attack could have changed, as it was at first. */
+  /** Everything that an attack could have changed, at first. */
   readonly before: unknown
-  /** The same, as it is now. */
+  /** The same, now. */
   everything(): Promise<unknown>
-  /** What the server alone makes of a query. */
+  /** The server's own result for a query, without the guard. */
   withoutGuard(sql: string, limits?: typeof LIMITS): Promise<Awaited<ReturnType<typeof runReadOnly>> | Error>
 }
 
@@ -83,7 +83,7 @@ async function withoutGuard(server: PostgresServer, sql: string, limits: typeof 
   } catch (error) {
     return error as Error
   } finally {
-    // Where the attack ended the connection there is nothing left to clean.
+    // If the attack ended the connection, there is nothing to clean up.
     await cleanUp(client).catch(() => undefined)
     await client.end()
   }

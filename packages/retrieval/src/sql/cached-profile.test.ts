@@ -12,7 +12,7 @@ function folder(): string {
   return made
 }
 
-/** Counts how often the data was looked at. */
+/** Counts how often the data was sampled. */
 function source(options: ProfiledSource["options"], more: Partial<ProfiledSource> = {}) {
   const state = { looks: 0, seen: { shape: "a", parts: { vsl: [100, 1_000] } } as Fingerprint, time: 0 }
   const profile = cachedProfile({
@@ -31,7 +31,7 @@ function source(options: ProfiledSource["options"], more: Partial<ProfiledSource
 
 const cacheFile = (cache: string) => readdirSync(cache).filter((name) => name.endsWith(".json"))
 
-test("a profile is made once, and read by the next process", async () => {
+test("a profile is created once, and read by the next process", async () => {
   const cache = folder()
   const one = source({ cache })
   expect(await one.profile()).toEqual(PROFILE)
@@ -41,7 +41,7 @@ test("a profile is made once, and read by the next process", async () => {
   expect([one.state.looks, other.state.looks]).toEqual([1, 0])
 })
 
-test.skipIf(process.platform === "win32")("its file is for its owner alone", async () => {
+test.skipIf(process.platform === "win32")("only its owner can read its file", async () => {
   const cache = folder()
   await source({ cache }).profile()
   const [name = ""] = cacheFile(cache)
@@ -49,7 +49,7 @@ test.skipIf(process.platform === "win32")("its file is for its owner alone", asy
   expect(readdirSync(cache).sort()).toEqual([".gitignore", name])
 })
 
-test("a profile is made again when the schema changes, the data changes by more than a tenth, or a day has passed", async () => {
+test("a profile is created again if the schema changes, the data changes by more than a tenth, or a day has passed", async () => {
   const { profile, state } = source({})
   await profile()
   state.seen = { shape: "a", parts: { vsl: [190, 1_000] } }
@@ -69,7 +69,7 @@ test("a profile is made again when the schema changes, the data changes by more 
   expect(state.looks).toBe(4)
 })
 
-test("an incomplete profile is tried again after ten minutes", async () => {
+test("an incomplete profile is created again after ten minutes", async () => {
   const { profile, state } = source({}, { look: async () => ({ ...PROFILE, incomplete: "late" }) })
   expect((await profile()).incomplete).toBe("late")
   let looks = 0
@@ -82,7 +82,7 @@ test("an incomplete profile is tried again after ten minutes", async () => {
   expect(state.looks).toBe(0)
 })
 
-test("other excluded columns make another profile", async () => {
+test("other excluded columns have another profile", async () => {
   const cache = folder()
   await source({ cache }).profile()
   const other = source({ cache, excludeColumns: ["vsl.nm"] })
@@ -96,7 +96,7 @@ test.each([
   "{",
   '{"version":0}',
   '{"version":1,"at":0,"fingerprint":{"shape":"a","parts":{}},"profile":{"tables":[1]}}',
-])("a damaged file is as none: %s", async (text) => {
+])("a damaged file counts as missing: %s", async (text) => {
   const cache = folder()
   await source({ cache }).profile()
   const [name = ""] = cacheFile(cache)
@@ -107,13 +107,13 @@ test.each([
   expect(JSON.parse(readFileSync(join(cache, name), "utf8")).profile).toEqual(PROFILE)
 })
 
-test("a folder that cannot be written to does not keep a profile from being made", async () => {
+test("a read-only folder does not prevent a profile", async () => {
   const file = join(folder(), "file")
   writeFileSync(file, "")
   expect(await source({ cache: join(file, "below") }).profile()).toEqual(PROFILE)
 })
 
-test("all who ask at once share one look, which the one that leaves does not end", async () => {
+test("concurrent callers share one profile, which an aborted one does not end", async () => {
   let resolve: (profile: typeof PROFILE) => void = () => undefined
   const looked = new Promise<typeof PROFILE>((done) => {
     resolve = done

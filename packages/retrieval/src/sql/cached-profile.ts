@@ -1,6 +1,6 @@
 /**
- * Profiles that outlive their process. One is made again when the schema or the excluded columns change, when the data has
- * changed by more than a little, and when it is old. What ran out of time is kept for a short while only.
+ * Caches profiles for later processes. A profile is created again if the schema or the excluded columns change, if the
+ * data changed by more than a tenth, or if it is old. An incomplete profile is kept for a short time only.
  */
 import { join } from "node:path"
 import type { AskOptions, DatabaseProfile } from "@superstep/engine/patterns"
@@ -10,26 +10,29 @@ import { wholeNumber } from "../errors.ts"
 import { excludedColumns, type IsExcluded } from "./profile-tables.ts"
 
 export interface ProfileOptions {
-  /** Columns that are not looked into, as `table.column` or `schema.table.column` with `*` for any part of a name. Columns named like a secret never are. */
+  /**
+   * Columns that are not profiled, as `table.column` or `schema.table.column`, with `*` for any part of a name. Columns
+   * that are named like a secret are never profiled.
+   */
   readonly excludeColumns?: readonly string[] | undefined
-  /** Milliseconds for a profile. Default 15,000. */
+  /** Milliseconds to create a profile. Default 15,000. */
   readonly timeout?: number | undefined
-  /** A folder where profiles are kept from one process to the next. Default: they are not. */
+  /** A folder to cache profiles for later processes. Default: no cache. */
   readonly cache?: string | undefined
-  /** Milliseconds after which a profile is made again. Default: a day. */
+  /** Milliseconds after which a profile is created again. Default: one day. */
   readonly maxAge?: number | undefined
 }
 
-/** What a source looks like from outside, cheaply. */
+/** A cheap summary of the state of a source. */
 export interface Fingerprint {
-  /** Of the schema: any difference makes a new profile. */
+  /** A digest of the schema. Any difference invalidates the profile. */
   readonly shape: string
-  /** For each part, a counter of its changes and its size: a difference of more than a tenth makes a new profile. */
+  /** For each part, a counter of its changes and its size. A difference of more than a tenth invalidates the profile. */
   readonly parts: Readonly<Record<string, readonly [changes: number, size: number]>>
 }
 
 export interface ProfiledSource {
-  /** Tells it from other sources; has no password. */
+  /** Distinguishes the source from others. Contains no password. */
   readonly identity: string
   readonly options: ProfileOptions | undefined
   fingerprint(signal: AbortSignal | undefined): Promise<Fingerprint>
@@ -37,7 +40,7 @@ export interface ProfiledSource {
   readonly now?: (() => number) | undefined
 }
 
-/** Raised when what a profile has or how it is made changes. */
+/** Increase it when the content of profiles changes. */
 const VERSION = 1
 const DAY = 86_400_000
 const SOON = 600_000
@@ -86,9 +89,9 @@ export function cachedProfile({
 
   return async ({ signal } = {}) => {
     const seen = await fingerprint(signal)
-    kept ??= path === undefined ? undefined : keptIn(await readCache(path))
+    kept ??= path === undefined ? undefined : cachedIn(await readCache(path))
     if (kept !== undefined && isFresh(kept, seen)) return kept.profile
-    // Shared by all who ask meanwhile; none of them can abort it for the others.
+    // Shared by all concurrent callers; none of them can abort it for the others.
     making ??= make(seen).finally(() => {
       making = undefined
     })
@@ -108,7 +111,7 @@ function isAlike(then: Fingerprint, seen: Fingerprint): boolean {
   })
 }
 
-function keptIn(data: unknown): Kept | undefined {
+function cachedIn(data: unknown): Kept | undefined {
   const { version, at, fingerprint, profile } = (data ?? {}) as Partial<Kept>
   const isKept =
     version === VERSION &&

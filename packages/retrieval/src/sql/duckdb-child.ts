@@ -1,4 +1,4 @@
-/** Our side of the process that DuckDB runs in: what the two send each other, and its errors as ours. */
+/** The parent's side of the DuckDB process: its messages, and its errors. */
 
 import type { SuperstepError } from "@superstep/engine"
 import { requireFrom, resolveOptional } from "@superstep/engine/packages"
@@ -9,7 +9,7 @@ import { programBeside } from "../packages.ts"
 import { closed, failed, refused, timedOut } from "./queries.ts"
 import type { KnownLimits } from "./rows.ts"
 
-/** What a query that is late gets to end by itself. */
+/** Milliseconds that a late query gets to end by itself. */
 const GRACE = 1_000
 
 export class DuckDbChild {
@@ -38,7 +38,7 @@ export class DuckDbChild {
     this.#program.close()
   }
 
-  /** `limit` is that of a query; files are read without one. */
+  /** `limit` is the time limit of a query; files are read without one. */
   #ended({ why, exit }: ProgramEnded, limit: number | undefined): SuperstepError {
     if (why === "closed") return closed("database of files")
     if (limit === undefined) {
@@ -64,12 +64,12 @@ export function duckdbVersion(): string {
   return (require(`${DUCKDB.name}/package.json`) as { version: string }).version
 }
 
-/** The database's file was removed, or this DuckDB cannot open it. */
+/** The database file was removed, or this version of DuckDB cannot open it. */
 export class DatabaseUnopened extends Error {}
 
 export type FileFormat = "csv" | "json" | "lines" | "parquet" | "xlsx"
 
-/** A file to make a table of: text in UTF-8, under a path without wildcards. */
+/** A file to load as a table: text in UTF-8, at a path without wildcards. */
 export interface Source {
   readonly path: string
   readonly table: string
@@ -79,12 +79,12 @@ export interface Source {
 export interface LoadedTable {
   readonly table: string
   readonly rows: number
-  /** Rows that could not be read and were left out. */
+  /** Rows that could not be read and were skipped. */
   readonly broken: number
-  /** Why there is no such table. */
+  /** Why the table could not be loaded. */
   readonly problem?: string | undefined
-  /** The problem may be gone the next time: the disk was full, memory was short. */
-  readonly isPassing?: boolean | undefined
+  /** The problem may be temporary: the disk was full, or memory was short. */
+  readonly isTransient?: boolean | undefined
 }
 
 export type DuckDbRequest =
@@ -94,7 +94,7 @@ export type DuckDbRequest =
   | { readonly do: "query"; readonly sql: string; readonly limits: KnownLimits }
 
 export interface DuckDbReplies {
-  /** One for each table: a workbook has several. */
+  /** One result per table: a workbook has several. */
   readonly load: readonly LoadedTable[]
   readonly tables: readonly Table[]
   readonly query: QueryResult
@@ -104,11 +104,11 @@ export type DuckDbReply =
   | { readonly ok: DuckDbReplies[keyof DuckDbReplies] }
   | { readonly error: "refused" | "failed" | "timeout" | "unopened"; readonly message: string }
 
-/** Its only argument, as JSON. */
+/** The program's only argument, as JSON. */
 export interface DuckDbSettings {
   /** The database's file. */
   readonly database: string
-  /** For copies of files. */
+  /** The folder for copies of files. */
   readonly folder: string
   /** Bytes. */
   readonly memory: number

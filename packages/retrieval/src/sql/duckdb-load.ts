@@ -1,4 +1,4 @@
-/** Loads files into tables of a DuckDB database, which is read-only afterwards. Runs in its own process. */
+/** Loads files into tables of a DuckDB database, which is read-only afterwards. Runs in DuckDB's process. */
 import { createReadStream, createWriteStream } from "node:fs"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import { clipped } from "@superstep/engine/text"
 import type { LoadedTable, Source } from "./duckdb-child.ts"
 import { sqlName } from "./rows.ts"
 
-/** `folder` is for copies. */
+/** `folder` is for copies of files. */
 export async function loadFile(
   connection: DuckDBConnection,
   source: Source,
@@ -40,19 +40,19 @@ async function loadTable(
     const rows = await numberOf(connection, `SELECT count(*) FROM ${sqlName(table)}`)
     return { table, rows, broken }
   } catch (error) {
-    return { table, rows: 0, broken: 0, problem: problemOf(error), isPassing: isPassing(error) }
+    return { table, rows: 0, broken: 0, problem: problemOf(error), isTransient: isTransient(error) }
   }
 }
 
 type Read = (connection: DuckDBConnection, source: Source, folder: string) => Promise<number>
 
-/** Each makes the table, and gives the number of broken rows. */
+/** Each creates the table, and returns the number of malformed rows. */
 const readers: Record<Exclude<Source["format"], "xlsx">, Read> = {
   async csv(connection, source, folder) {
     try {
       return await readCsv(connection, source, "")
     } catch (error) {
-      // Line ends of two kinds, or very long lines. If that is not it, the first error says more.
+      // The file may have mixed line ends, or very long lines. If not, the first error is more helpful.
       const path = join(folder, `${source.table}.lines.csv`)
       await copyWithPlainLines(source.path, path)
       const long = `, max_line_size = ${MAX_LINE_LENGTH}, buffer_size = ${2 * MAX_LINE_LENGTH}`
@@ -70,7 +70,7 @@ const readers: Record<Exclude<Source["format"], "xlsx">, Read> = {
   async lines(connection, { path, table }, folder) {
     const objects = `read_json_objects(${text(path)}, format = 'newline_delimited', ignore_errors = true)`
     const broken = await numberOf(connection, `SELECT count(*) FROM ${objects} WHERE json IS NULL`)
-    // After a broken line, DuckDB's reader of tables loses others: it gets the good ones only.
+    // After a malformed line, DuckDB's JSON reader loses valid ones, so it receives only the valid lines.
     const good = broken === 0 ? path : join(folder, `${table}.good.jsonl`)
     if (broken > 0) {
       await connection.run(
@@ -91,8 +91,8 @@ const readers: Record<Exclude<Source["format"], "xlsx">, Read> = {
 const MAX_LINE_LENGTH = 16_000_000
 
 async function readCsv(connection: DuckDBConnection, { path, table }: Source, more: string): Promise<number> {
-  // All rows are looked at for the types: none is lost because the first ones were of another kind. No table of a file
-  // is named with a line at the front.
+  // Types are inferred from all rows, so that no row is lost because the first ones had another type. Names of internal
+  // tables begin with an underscore, which no table of a file does.
   const options = `sample_size = -1, store_rejects = true, rejects_scan = '_scans', rejects_table = '_rejects'${more}`
   await connection.run("DROP TABLE IF EXISTS _scans; DROP TABLE IF EXISTS _rejects")
   await connection.run(`CREATE TABLE ${sqlName(table)} AS SELECT * FROM read_csv(${text(path)}, ${options})`)
@@ -114,7 +114,7 @@ async function copyWithPlainLines(from: string, to: string): Promise<void> {
   )
 }
 
-/** The tables, named as a query names them. */
+/** The tables, named as queries write them. */
 export async function tablesOf(connection: DuckDBConnection): Promise<Table[]> {
   const keywords = await connection.runAndReadAll(
     "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'",
@@ -145,7 +145,7 @@ function text(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }
 
-/** DuckDB's first line says what; the rest is about the statement, which is ours. */
+/** The first line of DuckDB's message is the problem; the rest is about the internal statement. */
 function problemOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   if (/Maximum line size/i.test(message)) return `a line is longer than ${MAX_LINE_LENGTH / 1_000_000} MB`
@@ -155,8 +155,8 @@ function problemOf(error: unknown): string {
   return clipped(message.split("\n")[0] as string, 300)
 }
 
-/** It is not the file's fault. */
-function isPassing(error: unknown): boolean {
+/** Whether the problem is not in the file itself. */
+function isTransient(error: unknown): boolean {
   return /^(?:IO|Out of Memory|FATAL|INTERNAL) Error/i.test(error instanceof Error ? error.message : "")
 }
 
@@ -176,7 +176,8 @@ async function sheetsOf(
   { path, table }: Pick<Source, "path" | "table">,
   folder: string,
 ): Promise<readonly Pick<Source, "path" | "table">[]> {
-  // Not by a name that bundlers see: the package is optional, and the parent has made sure that it is installed.
+  // The name is a variable so that bundlers do not resolve it. The package is optional, and the parent has verified that
+  // it is installed.
   const name = "read-excel-file/node"
   const { default: read } = (await import(
     /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name
@@ -211,7 +212,7 @@ function plain(name: string): string {
 
 function cellText(value: unknown): string {
   if (!hasValue(value)) return ""
-  // Workbooks have no time zones: a day is one that begins at midnight.
+  // Workbooks have no time zones. A value at midnight is a date.
   if (value instanceof Date)
     return value
       .toISOString()

@@ -1,7 +1,7 @@
 /**
- * The program that DuckDB runs in, apart from ours: DuckDB's memory limit does not hold for all that a query can make it
- * take, some of its functions cannot be interrupted, and some end the process. So this one has no secrets in its
- * environment, watches its memory, and can be ended at any time.
+ * The program that runs DuckDB in a separate process. DuckDB's memory limit does not cover everything that a query can
+ * allocate, some of its functions cannot be interrupted, and some crash the process. Therefore this process has no
+ * secrets in its environment, monitors its memory, and can be killed at any time.
  */
 import type {
   DuckDBConnection,
@@ -16,7 +16,7 @@ import type { DuckDbReply, DuckDbRequest, DuckDbSettings, LoadedTable, Source } 
 import { loadFile, tablesOf } from "./duckdb-load.ts"
 import { BoundedRows, exactNumber, type KnownLimits } from "./rows.ts"
 
-/** What may not be asked; other errors are DuckDB's. */
+/** A query that is not allowed. Other errors are DuckDB's own. */
 class Refusal extends Error {}
 
 const { database, folder, memory } = programSettings<DuckDbSettings>()
@@ -25,7 +25,7 @@ const options = {
   autoload_known_extensions: "false",
   memory_limit: `${Math.floor(memory / 1_000_000)}MB`,
 }
-// The parent has made sure that it is installed.
+// The parent has verified that it is installed.
 const duckdb = await load<typeof import("@duckdb/node-api")>("@duckdb/node-api")
 let writing: DuckDBInstance | undefined
 let opened: DuckDBInstance | undefined
@@ -51,7 +51,7 @@ async function loadOne(source: Source): Promise<readonly LoadedTable[]> {
   }
 }
 
-/** Closes the file, so that it is whole, and is only read from now on. */
+/** Closes the file, which flushes it, and opens it again for reading. */
 async function endLoading(): Promise<readonly Table[]> {
   writing ??= await duckdb.DuckDBInstance.create(database, { ...options, temp_directory: folder })
   try {
@@ -71,7 +71,7 @@ async function open(): Promise<void> {
     access_mode: "READ_ONLY",
   })
   const connection = await instance.connect()
-  // Nothing is written to disk either: what does not fit into memory fails.
+  // Nothing is spilled to disk: a query that does not fit into memory fails.
   await connection.run("SET temp_directory = ''")
   await connection.run("SET enable_external_access = false")
   await connection.run("SET lock_configuration = true")
@@ -104,7 +104,7 @@ async function query({ sql, limits }: Extract<DuckDbRequest, { do: "query" }>): 
   }
 }
 
-/** Not by a name that bundlers see: the package is optional. */
+/** The name is a variable so that bundlers do not resolve it. The package is optional. */
 function load<Module>(name: string): Promise<Module> {
   return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name)
 }
@@ -134,7 +134,7 @@ async function runSelect(
   }
 }
 
-/** Row by row: a chunk may have far more than there is place for. */
+/** Row by row, because a chunk may exceed the limits by far. */
 function take(chunk: DuckDBDataChunk, bounded: BoundedRows): void {
   for (let row = 0; row < chunk.rowCount; row += 1) {
     if (!bounded.add(chunk.convertRowValues(row, toJson))) return
@@ -148,7 +148,7 @@ const toJson: DuckDBValueConverter<Json> = (value, type, converter) => {
   return duckdb.JsonDuckDBValueConverter(value, type, converter as never) as Json
 }
 
-/** The shortest number that is this FLOAT: 0.1 and not 0.10000000149011612. */
+/** The shortest number that equals this FLOAT: 0.1 instead of 0.10000000149011612. */
 function floatOf(value: number): Json {
   if (!Number.isFinite(value)) return String(value)
   for (let digits = 6; digits < 9; digits += 1) {

@@ -1,4 +1,4 @@
-/** Which files make which tables, and their text as DuckDB reads it: in UTF-8, under a name without wildcards. */
+/** Maps files to tables, and prepares their text for DuckDB: in UTF-8, at a path without wildcards. */
 
 import { createReadStream, createWriteStream } from "node:fs"
 import { copyFile, readdir, stat, symlink } from "node:fs/promises"
@@ -23,22 +23,22 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
 
 export interface TableFile {
   readonly path: string
-  /** As reports name it: relative to the folder, or as the user wrote it. */
+  /** The name in reports: relative to the folder, or as the user wrote it. */
   readonly file: string
   readonly table: string
   readonly format: FileFormat
 }
 
-/** What became of a file. */
+/** The result of loading a file. */
 export interface FileReport {
   readonly file: string
   readonly table: string
   readonly rows: number
-  /** Rows that could not be read and were left out. */
+  /** Rows that could not be read and were skipped. */
   readonly brokenRows: number
-  /** What its text was converted from, if it was not UTF-8. */
+  /** The original encoding, if it was not UTF-8. */
   readonly encoding?: string | undefined
-  /** Why there is no table of it. */
+  /** Why no table was created. */
   readonly problem?: string | undefined
 }
 
@@ -70,7 +70,7 @@ export async function filesNamed(files: readonly string[]): Promise<TableFile[]>
   return withTables(files, (file) => resolve(file), basename)
 }
 
-/** A table is named after its file, in letters that need no quotes; duplicate names get a number. */
+/** A table has the name of its file, in characters that need no quotes. Duplicate names get a number. */
 function withTables(
   files: readonly string[],
   pathOf: (file: string) => string,
@@ -95,12 +95,12 @@ function withTables(
 export interface Readable {
   /** Undefined: there is nothing to read. */
   readonly source?: Source | undefined
-  /** What the text was converted from. */
+  /** The original encoding. */
   readonly encoding?: string | undefined
   readonly problem?: string | undefined
 }
 
-/** Makes a file readable, if need be by a copy in `folder`. */
+/** Makes a file readable, with a copy in `folder` if necessary. */
 export async function readable(
   tableFile: TableFile,
   folder: string,
@@ -127,12 +127,12 @@ export async function readable(
     }
   }
   if (!/[*?[\]{}]/.test(path)) return { source: { path, table, format } }
-  // Where links are not allowed to all, a copy does too.
+  // Where symbolic links are not permitted, the file is copied.
   await symlink(path, copy).catch(() => copyFile(path, copy))
   return { source: { path: copy, table, format } }
 }
 
-/** Paths, sizes and times of change: any difference counts. */
+/** Paths, sizes and modification times. Any difference counts. */
 export async function fingerprintOf(files: readonly TableFile[]): Promise<Fingerprint> {
   const seen = await Promise.all(
     files.map(async ({ path, table }) => {

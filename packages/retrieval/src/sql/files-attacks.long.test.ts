@@ -1,4 +1,4 @@
-/** What a model could write to do harm to files, or to us: refused or bounded, and everything as it was. */
+/** Harmful queries that a model could write for files: refused or limited, and everything stays unchanged. */
 import { createHash } from "node:crypto"
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer, type Server } from "node:http"
@@ -41,7 +41,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** The files, what is in the folder, what the tables hold, and who was called. */
+/** The files, the folder, the tables, and the received requests. */
 async function everything(): Promise<unknown> {
   const { rows } = await database.query("SELECT count(*), string_agg(name, ',' ORDER BY id) FROM people", {
     timeout: 20_000,
@@ -155,9 +155,9 @@ const BOUNDED: Record<string, string> = {
 
 const CODES = ["QUERY_REFUSED", "QUERY_FAILED", "QUERY_TIMEOUT"]
 
-describe("what a model may not ask", () => {
+describe("queries that a model must not run", () => {
   test.each(Object.entries(REFUSED))("%s is refused", async (_, sql) => {
-    // Refused, and not only out of time.
+    // Refused, and not only timed out.
     const error = await database.query(filled(sql), { timeout: 20_000 }).then(
       () => undefined,
       (thrown) => thrown,
@@ -166,7 +166,7 @@ describe("what a model may not ask", () => {
     expect(await everything()).toEqual(before)
   })
 
-  test.each(Object.entries(BOUNDED))("%s is bounded", async (_, sql) => {
+  test.each(Object.entries(BOUNDED))("%s is limited", async (_, sql) => {
     const memory = process.memoryUsage().rss
     const began = performance.now()
     const outcome = await database.query(sql).catch((error) => error)
@@ -181,7 +181,7 @@ describe("what a model may not ask", () => {
   })
 })
 
-describe("DuckDB's walls hold without the guard", () => {
+describe("DuckDB's own settings hold without the guard", () => {
   test.each(Object.entries({ ...REFUSED, ...BOUNDED }))("%s", async (_, sql) => {
     const began = performance.now()
     const outcome = await unguarded

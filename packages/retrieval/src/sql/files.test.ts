@@ -28,7 +28,7 @@ beforeAll(async () => {
     "list.json": '[{"a": 1, "b": {"c": [1, 2]}}, {"a": 12345678901234567890}]',
     "cut.json": '[{"a": 1}, {"a":',
     "events.jsonl": '{"a": 1, "kind": "x"}\n{"a":\n\n{"a": 3, "kind": "y"}\n',
-    // The names of DuckDB's own tables for what it could not read.
+    // The names of DuckDB's own tables for rejected rows.
     "rejects.csv": "id,name\n1,a\n2,b,c\n",
     "reject_errors.csv": "id\n1\n",
     "scans.csv": "id\n1\n",
@@ -86,7 +86,7 @@ describe("files as tables", () => {
     })
   })
 
-  test("files below the folder are in, hidden ones and those of other kinds are not", async () => {
+  test("includes files in subfolders, except hidden ones and those of other types", async () => {
     const names = (await shop.report()).map(({ file, table }) => `${file} → ${table}`)
     expect(names).toContain(`${join("below", "orders.csv")} → below_orders`)
     expect(names.join()).not.toMatch(/secret|notes/)
@@ -98,7 +98,7 @@ describe("files as tables", () => {
     expect(await rowsOf("FROM words")).toEqual([["ann", "oslo"]])
   })
 
-  test("broken rows are left out, counted and reported", async () => {
+  test("malformed rows are skipped, counted and reported", async () => {
     expect(await rowsOf("FROM broken ORDER BY id")).toEqual([
       [1, "a"],
       [4, "d, e"],
@@ -109,13 +109,13 @@ describe("files as tables", () => {
     expect(table?.description).toBe("From broken.csv: 3 rows, 2 broken rows skipped.")
   })
 
-  test("a file may be called what DuckDB calls its own tables", async () => {
+  test("a file may have the name of one of DuckDB's own tables", async () => {
     expect(await rowsOf("FROM rejects")).toEqual([[1, "a"]])
     expect(await about("rejects.csv")).toMatchObject({ rows: 1, brokenRows: 1 })
     expect(await rowsOf("FROM reject_errors, scans")).toEqual([[1, 1]])
   })
 
-  test("line ends of two kinds in one file are line ends, and broken rows are still counted", async () => {
+  test("mixed line ends in one file are line ends, and malformed rows are still counted", async () => {
     expect(await rowsOf("FROM two_ends ORDER BY id")).toEqual([
       [1, "a"],
       [2, "x\ny"],
@@ -124,7 +124,7 @@ describe("files as tables", () => {
     expect(await about("two ends.csv")).toMatchObject({ rows: 3, brokenRows: 1 })
   })
 
-  test("a line of megabytes is a row like any other, and a line that is not a row is reported", async () => {
+  test("a line of megabytes is an ordinary row, and a line that is not a row is reported", async () => {
     expect(await rowsOf("SELECT id, length(note) FROM long_line ORDER BY id")).toEqual([
       [1, 3_000_000],
       [2, 1],
@@ -132,13 +132,13 @@ describe("files as tables", () => {
     expect(await about("one line.csv")).toMatchObject({ rows: 0, brokenRows: 1 })
   })
 
-  test("a column whose last value is of another kind loses no row", async () => {
+  test("a column whose last value has another type loses no row", async () => {
     expect(await about("late.csv")).toMatchObject({ rows: 30_001, brokenRows: 0 })
     expect(await rowsOf("SELECT count(*) FROM late WHERE n = 'n/a'")).toEqual([[1]])
   })
 
   test.each(["utf16", "utf16be", "utf16_without_mark", "latin1", "bom"])(
-    "%s is read as the text it is",
+    "%s is read with the right encoding",
     async (table) => {
       expect(await shop.query(`FROM ${table}`)).toMatchObject({
         columns: ["name", "city"],
@@ -153,7 +153,7 @@ describe("files as tables", () => {
     expect(await about("bom.csv")).not.toHaveProperty("encoding")
   })
 
-  test("an empty file, an image and a truncated file are reported and become no table", async () => {
+  test("an empty file, an image and a truncated file are reported and have no table", async () => {
     expect(await about("empty.csv")).toMatchObject({ rows: 0, problem: "it is empty" })
     expect(await about("image.csv")).toMatchObject({ problem: "it is not text" })
     expect((await about("cut.json"))?.problem).toMatch(/^Invalid Input Error: Malformed JSON/)
@@ -162,11 +162,11 @@ describe("files as tables", () => {
     for (const name of ["empty", "image", "cut", "damaged"]) expect(names).not.toContain(name)
   })
 
-  test("a header without rows makes a table without rows", async () => {
+  test("a header without rows is a table without rows", async () => {
     expect(await shop.query("FROM header")).toEqual({ columns: ["id", "name"], rows: [], isCut: false })
   })
 
-  test("names that need quotes have them in the schema, and wildcards in a file's name are none", async () => {
+  test("names that need quotes have them in the schema, and wildcards in a file name are literal", async () => {
     const table = (await shop.schema()).find(({ name }) => name.startsWith("odd"))
     expect(table).toMatchObject({
       name: "odd_names_it_s_so",
@@ -193,7 +193,7 @@ describe("files as tables", () => {
   })
 })
 
-test("values are JSON, without digits that the data has not, in one time zone everywhere", async () => {
+test("values are JSON, without digits that the data does not have, in one time zone everywhere", async () => {
   const { rows } =
     await shop.query(`SELECT 0.1::FLOAT, 16777217::FLOAT, 'NaN'::FLOAT, 'inf'::DOUBLE, 1.10::DECIMAL(9,2),
     9007199254740993, [0.1::FLOAT], TIMESTAMPTZ '2026-07-02 12:00:00+02:00', TIMESTAMPTZ '2026-07-02 12:00:00+02:00'::VARCHAR`)
@@ -212,7 +212,7 @@ test("values are JSON, without digits that the data has not, in one time zone ev
 })
 
 describe("queries", () => {
-  test("rows and bytes are cut at their limits", async () => {
+  test("rows and bytes are truncated at their limits", async () => {
     const rows = await shop.query("SELECT n FROM late")
     expect([rows.rows.length, rows.isCut]).toEqual([1_000, true])
     const fits = await shop.query("SELECT n FROM late", { rows: 30_001 })
@@ -221,7 +221,7 @@ describe("queries", () => {
     expect([bytes.rows.length, bytes.isCut]).toEqual([10, true])
   })
 
-  test("the error for a mistake says how to correct it", async () => {
+  test("the error for a mistake explains how to correct it", async () => {
     const wrong = shop.query("SELECT custmer FROM orders")
     await expect(wrong).rejects.toMatchObject({ code: "QUERY_FAILED", retryable: false })
     await expect(wrong).rejects.toThrow(/custmer.*not found/)
@@ -240,7 +240,7 @@ describe("queries", () => {
     await expect(shop.query("SELECT 1", { signal: controller.signal })).rejects.toThrow("enough")
   })
 
-  test("one that waits ends as soon as it is aborted", async () => {
+  test("a waiting query ends as soon as it is aborted", async () => {
     const endless = new AbortController()
     const ended = shop.query("SELECT count(*) FROM range(1000000000000)", {
       signal: endless.signal,
@@ -255,13 +255,13 @@ describe("queries", () => {
     await expect(ended).rejects.toThrow("enough")
   })
 
-  test("many at the same time get each its own answer", async () => {
+  test("concurrent queries each get their own result", async () => {
     const results = await Promise.all(Array.from({ length: 20 }, (_, i) => rowsOf(`SELECT ${i}`)))
     expect(results).toEqual(Array.from({ length: 20 }, (_, i) => [[i]]))
   })
 })
 
-describe("files that are not there", () => {
+describe("missing files", () => {
   test("a folder without tables is an empty schema", async () => {
     const bare = await mkdtemp(join(tmpdir(), "superstep-tables-"))
     const database = fileDatabase({ id: "bare", folder: bare })
@@ -281,7 +281,7 @@ describe("files that are not there", () => {
     await database.close()
   })
 
-  test("files of the same name get tables of their own", async () => {
+  test("files with the same name have separate tables", async () => {
     const files = [join(folder, "orders.csv"), join(folder, "below", "orders.csv")]
     const database = fileDatabase({ id: "two", files })
     expect((await database.schema()).map(({ name }) => name)).toEqual(["orders", "orders_2"])

@@ -1,5 +1,5 @@
 /**
- * Files of tables (CSV, JSON, Parquet) as a database that a model may ask. They are read once, when first asked; with a
+ * Files of tables (CSV, JSON, Parquet) as a database that a model may query. They are loaded on the first query; with a
  * cache, once for all processes.
  */
 
@@ -18,27 +18,27 @@ import { checkSelect } from "./select-guard.ts"
 
 export interface FilesOptions extends Omit<LoadOptions, "memory"> {
   readonly id: string
-  /** What people call it. Default: the id. */
+  /** The name for people. Default: the id. */
   readonly name?: string | undefined
-  /** Each makes a table, named after it. */
+  /** Each file is a table with its name. */
   readonly files?: readonly string[] | undefined
-  /** All CSV, TSV, JSON, JSON Lines and Parquet files in it and below. */
+  /** All CSV, TSV, JSON, JSON Lines and Parquet files in the folder and its subfolders. */
   readonly folder?: string | undefined
   readonly limits?: QueryLimits | undefined
-  /** Megabytes that a query may take. Default 512. */
+  /** Maximum megabytes of a query. Default 512. */
   readonly memory?: number | undefined
-  /** How `profile` looks at the data. */
+  /** Options of `profile`. */
   readonly profile?: ProfileOptions | undefined
 }
 
 export interface FileDatabase extends Database {
-  /** Each file, with what was wrong with it. */
+  /** The result of loading each file. */
   report(options?: AskOptions): Promise<readonly FileReport[]>
   close(): Promise<void>
 }
 
 interface Loaded extends LoadedTables {
-  /** Of the files as they were loaded. */
+  /** The fingerprint of the files when they were loaded. */
   readonly fingerprint: Fingerprint
 }
 
@@ -70,7 +70,7 @@ export function fileDatabase(options: FilesOptions): FileDatabase {
       return await ask()
     } catch (error) {
       if (!(error instanceof DatabaseUnopened)) throw error
-      // The cache has lost it, or it is damaged: the files are read again.
+      // The cache entry is missing or damaged: the files are loaded again.
       const last = await opened.forget()
       last?.child.close()
       await removeEntry(options.cache, last?.cached)
@@ -84,7 +84,7 @@ export function fileDatabase(options: FilesOptions): FileDatabase {
     options: options.profile,
     async fingerprint() {
       closing.signal.throwIfAborted()
-      // Files that changed since they were loaded are asked as they were then.
+      // Files that changed after they were loaded are queried as they were.
       return (await opened.current())?.fingerprint ?? (await fingerprintOf(await tableFiles()))
     },
     look: async (limits) => profileTables((await loaded(undefined)).tables, query, limits),
@@ -106,7 +106,7 @@ export function fileDatabase(options: FilesOptions): FileDatabase {
   }
 }
 
-/** Functions of DuckDB that have effects, or run what is in a string. What they could reach is shut anyway. */
+/** Functions of DuckDB that have side effects, or execute a string. DuckDB's settings block them too. */
 const REFUSED = new Set([
   "checkpoint",
   "disable_logging",
@@ -121,6 +121,6 @@ const REFUSED = new Set([
 ])
 
 function whyRefused(name: string): string | undefined {
-  // Names are the same in upper case, also between quotes.
+  // DuckDB ignores the case of names, also between quotes.
   return REFUSED.has(name.toLowerCase()) ? "it has side effects, or executes a string" : undefined
 }

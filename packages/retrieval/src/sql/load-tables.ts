@@ -1,4 +1,4 @@
-/** Reads files into a DuckDB database: from the cache, into the cache, or for this process alone. */
+/** Loads files into a DuckDB database: from the cache, into the cache, or for this process only. */
 import { rmSync } from "node:fs"
 import { mkdir, mkdtemp, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,7 +12,7 @@ import { type FileReport, type Readable, readable, type TableFile } from "./file
 import { type CacheEntry, entryName, TableCache } from "./table-cache.ts"
 
 export interface LoadProgress {
-  /** The file that is read next; undefined: all are read. */
+  /** The file that is read next. Undefined when all are read. */
   readonly file?: string | undefined
   readonly files: { readonly done: number; readonly total: number }
   readonly bytes: { readonly done: number; readonly total: number }
@@ -22,22 +22,22 @@ export interface LoadedTables {
   readonly child: DuckDbChild
   readonly reports: readonly FileReport[]
   readonly tables: readonly Table[]
-  /** The name of its entry in the cache. */
+  /** The name of the cache entry. */
   readonly cached?: string | undefined
-  /** Removes what only this process uses. */
+  /** Removes files that only this process uses. */
   drop(): Promise<void>
 }
 
 export interface LoadOptions {
-  /** Keep what was read in this folder, for the next process. */
+  /** Caches loaded files in this folder for later processes. */
   readonly cache?: string | undefined
-  /** Called before each file that is read, and at the end. What is cached is not read. */
+  /** Called before each file that is read, and at the end. Cached files are not read. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined
   /** Bytes. */
   readonly memory: number
 }
 
-/** From the cache, or by reading the files. */
+/** Loads the tables from the cache, or from the files. */
 export async function openTables(
   files: readonly TableFile[],
   options: LoadOptions,
@@ -51,11 +51,11 @@ export async function openTables(
   if (cache === undefined || name === undefined) return await loadForThisProcess(files, options, signal)
   const making = await cache.make()
   try {
-    const { child, isPassing, ...contents } = await load(files, making, options, signal)
+    const { child, isTransient, ...contents } = await load(files, making, options, signal)
     child.close()
     await rm(copiesIn(making.folder), { recursive: true, force: true, maxRetries: 5 })
-    // Files that changed meanwhile, or that may be readable the next time, are read again.
-    if (isPassing || (await nameNow()) !== name) {
+    // Files that changed in the meantime, or had a temporary problem, are loaded again next time.
+    if (isTransient || (await nameNow()) !== name) {
       await making.drop()
       return await loadForThisProcess(files, options, signal)
     }
@@ -66,12 +66,12 @@ export async function openTables(
   }
 }
 
-/** A separate folder: other caches may be beside it. */
+/** A separate folder, because other caches may share the parent. */
 async function cacheAt(folder: string | undefined): Promise<TableCache | undefined> {
   return folder === undefined ? undefined : await TableCache.open(join(folder, "tables"))
 }
 
-/** For an entry that cannot be opened. */
+/** Removes an entry that cannot be opened. */
 export async function removeEntry(folder: string | undefined, name: string | undefined): Promise<void> {
   if (name !== undefined) await (await cacheAt(folder))?.remove(name)
 }
@@ -116,17 +116,17 @@ async function load(
     const sizes = await Promise.all(files.map(({ path }) => sizeOf(path)))
     const bytes = { done: 0, total: sizes.reduce((sum, size) => sum + size, 0) }
     const reports: FileReport[] = []
-    let isPassing = false
+    let isTransient = false
     for (const [i, file] of files.entries()) {
       onProgress?.({ file: file.file, files: { done: i, total: files.length }, bytes: { ...bytes } })
-      const { reports: made, isPassing: is = false } = await loadOne(child, file, copies, signal)
+      const { reports: made, isTransient: is = false } = await loadOne(child, file, copies, signal)
       reports.push(...made)
-      isPassing ||= is
+      isTransient ||= is
       bytes.done += sizes[i] ?? 0
     }
     const tables = await child.ask({ do: "tables" }, signal)
     onProgress?.({ files: { done: files.length, total: files.length }, bytes })
-    return { child, reports, tables: described(tables, reports), isPassing }
+    return { child, reports, tables: described(tables, reports), isTransient }
   } catch (error) {
     child.close()
     throw error
@@ -147,15 +147,15 @@ async function loadOne(
   tableFile: TableFile,
   folder: string,
   signal: AbortSignal,
-): Promise<{ readonly reports: readonly FileReport[]; readonly isPassing?: boolean | undefined }> {
+): Promise<{ readonly reports: readonly FileReport[]; readonly isTransient?: boolean | undefined }> {
   const { file, table } = tableFile
   const unread = { file, table, rows: 0, brokenRows: 0 }
   const unreadBecause = (error: unknown) => {
     signal.throwIfAborted()
-    // Without the package for it, a workbook is not read; without DuckDB nothing is.
+    // Without its package, a workbook is skipped. Without DuckDB, nothing can be loaded.
     const isOwn = isSuperstepError(error) && error.code !== "FILE_UNREADABLE"
     if (isOwn && !error.message.includes(EXCEL.name)) throw error
-    return { reports: [{ ...unread, problem: `it is unreadable: ${messageOf(error)}` }], isPassing: true }
+    return { reports: [{ ...unread, problem: `it is unreadable: ${messageOf(error)}` }], isTransient: true }
   }
   let made: Readable
   try {
@@ -176,7 +176,7 @@ async function loadOne(
       ...(encoding !== undefined && { encoding }),
       ...(why !== undefined && { problem: why }),
     }))
-    return { reports, isPassing: loaded.some((one) => one.isPassing) }
+    return { reports, isTransient: loaded.some((one) => one.isTransient) }
   } catch (error) {
     return unreadBecause(error)
   }
@@ -199,7 +199,7 @@ function described(tables: readonly Table[], reports: readonly FileReport[]): Ta
 
 const folders = new Set<string>()
 
-/** Removed by `forget`, or when the process ends in good order. */
+/** Removed by `drop`, or when the process exits normally. */
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "superstep-files-"))
   if (folders.size === 0) process.once("exit", forgetAll)

@@ -1,18 +1,18 @@
-/** What a MySQL or MariaDB server says of a user and of its tables. */
+/** The catalog of a MySQL or MariaDB server: the rights of a user, and the tables. */
 import type { ForeignKey, Table } from "@superstep/engine/patterns"
 import { fatal } from "../errors.ts"
-import { UNSAFE_ROLE_ADVICE } from "./role-advice.ts"
+import { UNSAFE_ROLE_ADVICE } from "./queries.ts"
 
 /** Rights of a user who can only read. */
 const READING: ReadonlySet<string> = new Set(["USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES"])
 
-/** What the lines of SHOW GRANTS let a user do that a reader should not, in words. */
+/** The excess rights in the lines of SHOW GRANTS, as phrases for a message. */
 export function faultsOf(grants: readonly string[]): string[] {
   const faults: string[] = []
   for (const grant of grants) {
     const [, rights, place] =
       /^GRANT (.+?) ON (?:TABLE |FUNCTION |PROCEDURE |PACKAGE |PACKAGE BODY )?(\S+) TO /is.exec(grant) ?? []
-    // A role that is granted: what it may do has lines of its own if it is active.
+    // A granted role. If it is active, its rights have their own lines.
     if (rights === undefined) continue
     const names = rights
       .replace(/\([^)]*\)/g, "")
@@ -75,7 +75,7 @@ export interface Catalog {
   readonly keys: readonly KeyRow[]
 }
 
-/** The tables, named as a query names them. */
+/** The tables, named as queries write them. */
 export function tablesOf({ tables, columns, keys }: Catalog): Table[] {
   return tables.map(({ name, comment, type, total }) => {
     const own = columns.filter((column) => column.tableName === name)
@@ -83,7 +83,7 @@ export function tablesOf({ tables, columns, keys }: Catalog): Table[] {
       .filter(({ columnKey }) => columnKey === "PRI")
       .map((column) => asWritten(column.name))
     const foreignKeys = foreignKeysOf(keys.filter((key) => key.tableName === name))
-    // "VIEW" is what MySQL writes there itself.
+    // MySQL stores "VIEW" as the comment of a view.
     const isView = type !== "BASE TABLE"
     return {
       name: asWritten(name),

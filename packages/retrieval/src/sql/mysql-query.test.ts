@@ -3,7 +3,7 @@ import { mysqlDatabase } from "./mysql.ts"
 import { faultsOf } from "./mysql-catalog.ts"
 import { checkMysqlSelect } from "./mysql-query.ts"
 
-describe("what may be asked of MySQL", () => {
+describe("queries for MySQL", () => {
   test.each([
     "SELECT 1",
     "select `for`, count(*) from orders group by 1 order by count(*) desc limit 3;",
@@ -14,7 +14,7 @@ describe("what may be asked of MySQL", () => {
     "SELECT CASE WHEN a IN (1, 2) THEN 'x' ELSE IF(b > 0, 'y', 'z') END FROM t",
     "SELECT JSON_EXTRACT(data, '$.name') FROM t",
     "SELECT AVG(x) OVER (PARTITION BY y ORDER BY z) FROM t",
-  ])("%s", (sql) => {
+  ])("allows %s", (sql) => {
     expect(() => checkMysqlSelect(sql)).not.toThrow()
   })
 
@@ -57,7 +57,7 @@ describe("what may be asked of MySQL", () => {
     ["an explanation", "EXPLAIN SELECT 1"],
     ["a string that does not end", "SELECT 'a\\'"],
     ["nothing", ";"],
-  ])("not %s", (_, sql) => {
+  ])("refuses %s", (_, sql) => {
     expect(() => checkMysqlSelect(sql)).toThrow()
   })
 })
@@ -70,7 +70,7 @@ describe("rights of a user", () => {
     ["GRANT SELECT (`id`, `name`) ON `shop`.`people` TO `reader`@`%`"],
     ["GRANT `readers`@`%` TO `reader`@`%`"],
     ["GRANT USAGE ON *.* TO `reader`@`%` IDENTIFIED BY PASSWORD '*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19'"],
-  ])("%s is reading", (grant) => {
+  ])("%s is read-only", (grant) => {
     expect(faultsOf([grant])).toEqual([])
   })
 
@@ -82,12 +82,12 @@ describe("rights of a user", () => {
     ["GRANT PROCESS, LOCK TABLES ON *.* TO `a`@`%`", "may PROCESS, LOCK TABLES on *.*"],
     ["GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO `a`@`%`", "may SYSTEM_VARIABLES_ADMIN on *.*"],
     ["GRANT PROXY ON ''@'%' TO 'root'@'localhost' WITH GRANT OPTION", "may PROXY on ''@'%'"],
-  ])("%s is more", (grant, fault) => {
+  ])("%s is more than reading", (grant, fault) => {
     expect(faultsOf([grant])[0]).toBe(fault)
   })
 })
 
-test("an address that is none is refused, without its password", () => {
+test("an invalid address is refused, without its password", () => {
   const make = (connectionString: string) => () => mysqlDatabase({ id: "shop", connectionString })
   for (const url of ["postgresql://a:s3cret@b/c", "mysql://a:s3cret@b", "mysql//a:s3cret@b/c"]) {
     expect(make(url)).toThrow("mysql://user:password@host:port/database")
@@ -95,7 +95,7 @@ test("an address that is none is refused, without its password", () => {
   }
 })
 
-test("a server that cannot be reached is reported with its address", async () => {
+test("an unreachable server is reported with its address", async () => {
   const database = mysqlDatabase({ id: "shop", connectionString: "mysql://a:s3cret@127.0.0.1:1/shop" })
   const error = await database.schema().catch((one) => one)
   expect(error).toMatchObject({

@@ -1,10 +1,10 @@
 /**
- * One query on one connection of MySQL or MariaDB, and the guard that decides which queries run.
+ * Runs one query on one connection of MySQL or MariaDB, after a guard has checked it.
  *
- * M1 The driver sends one statement (multipleStatements is off), which the guard has read as one SELECT.
- * M2 It runs in a read-only transaction that is rolled back, under an sql_mode that the guard knows.
- * M3 The server ends it at the time limit; if it does not, the connection is destroyed.
- * M4 Rows are read one by one, and no more than the limits let through: then the connection is destroyed.
+ * M1 The driver sends one statement (multipleStatements is off), which the guard has parsed as one SELECT.
+ * M2 It runs in a read-only transaction that is rolled back, with an sql_mode that the guard knows.
+ * M3 The server stops it at the time limit; if it does not, the connection is destroyed.
+ * M4 Rows are read one by one. When the limits are exceeded, the connection is destroyed.
  */
 import type { Json } from "@superstep/engine"
 import type { QueryResult } from "@superstep/engine/patterns"
@@ -12,7 +12,7 @@ import { timedOut } from "./queries.ts"
 import { BoundedRows, exactNumber, type KnownLimits } from "./rows.ts"
 import { checkStrictSelect, SelectRefused, type StrictDialect } from "./strict-select.ts"
 
-/** The little of `mysql2/promise` that is used. */
+/** The part of `mysql2/promise` that is used here. */
 export interface Driver {
   createConnection(config: object): Promise<Connection>
 }
@@ -21,7 +21,7 @@ export interface Connection {
   query(options: { readonly sql: string; readonly rowsAsArray?: boolean }): Promise<[unknown[], unknown]>
   on(event: "error", listener: (error: Error) => void): unknown
   destroy(): void
-  /** The same connection without promises: it streams. */
+  /** The same connection without promises, which can stream. */
   readonly connection: {
     query(options: { readonly sql: string; readonly rowsAsArray: boolean }): Submitted
   }
@@ -36,15 +36,15 @@ interface Submitted {
 
 interface Field {
   readonly name: string
-  /** The number of its type in the protocol. */
+  /** The type's number in the protocol. */
   readonly columnType?: number | undefined
 }
 
-/** What the server gets to end a query by itself. */
+/** Milliseconds that the server gets to stop a query by itself. */
 const GRACE = 500
 const MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO'"
 
-/** For queries of ours. */
+/** For built-in queries. */
 export async function readOnly<Row>(connection: Connection, sql: string, timeout: number): Promise<Row[]> {
   await begin(connection, timeout)
   const [rows] = await connection.query({ sql })
@@ -54,7 +54,7 @@ export async function readOnly<Row>(connection: Connection, sql: string, timeout
 
 async function begin(connection: Connection, timeout: number): Promise<void> {
   await connection.query({ sql: MODE })
-  // MySQL counts milliseconds, MariaDB seconds; each refuses the other's.
+  // MySQL takes milliseconds, MariaDB seconds. Each rejects the other's setting.
   const limits = [
     `SET SESSION max_execution_time = ${timeout}`,
     `SET SESSION max_statement_time = ${timeout / 1_000}`,
@@ -121,8 +121,8 @@ function toJson(value: unknown, field: Field | undefined): Json {
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : (value as Json)
 }
 
-// The guard: one SELECT without variables, files and locks, that calls only listed functions. Stored functions and those of
-// plug-ins are not listed.
+// The guard accepts one SELECT without variables, files and locks, which calls only listed functions. Stored functions
+// and functions of plug-ins are not listed.
 
 const FUNCTIONS: ReadonlySet<string> = new Set(
   (
@@ -145,7 +145,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set(
   ).split(" "),
 )
 
-/** None of them is needed in a SELECT that only reads; a column of that name is written in backquotes. */
+/** A SELECT that only reads needs none of them. A column with such a name is written in backquotes. */
 const REFUSED_WORDS: ReadonlySet<string> = new Set(
   "into outfile dumpfile lock procedure handler call execute prepare load_file sleep benchmark get_lock for".split(
     " ",
@@ -153,7 +153,7 @@ const REFUSED_WORDS: ReadonlySet<string> = new Set(
 )
 
 const DIALECT: StrictDialect = {
-  // As the session's sql_mode has it: neither ANSI_QUOTES nor NO_BACKSLASH_ESCAPES.
+  // Matches the session's sql_mode: neither ANSI_QUOTES nor NO_BACKSLASH_ESCAPES.
   strings: "'\"",
   names: { "`": "`" },
   hasEscapes: true,
@@ -162,7 +162,7 @@ const DIALECT: StrictDialect = {
   refusedWords: REFUSED_WORDS,
 }
 
-/** Databases of the server itself: who is logged in, what they run, and their passwords' hashes. */
+/** Databases of the server itself: sessions, running queries, and password hashes. */
 const SERVER = new Set(["mysql", "performance_schema", "sys"])
 
 export function checkMysqlSelect(sql: string): void {

@@ -1,6 +1,6 @@
 /**
- * A real MariaDB or MySQL server for tests, where one is installed: `mariadbd` or `mysqld` in the PATH, or the path in
- * SUPERSTEP_MYSQLD. There is no package on npm that has one for this platform in a version that is maintained.
+ * A real MariaDB or MySQL server for tests, if one is installed: `mariadbd` or `mysqld` in the PATH, or the path in
+ * SUPERSTEP_MYSQLD. No npm package has a maintained version for this platform.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -16,7 +16,7 @@ export interface MysqlServer {
   stop(): Promise<void>
 }
 
-/** Undefined where none is installed. */
+/** Undefined if none is installed. */
 export const MYSQLD: string | undefined = [
   process.env.SUPERSTEP_MYSQLD ?? "",
   ...(process.env.PATH ?? "")
@@ -86,7 +86,7 @@ function initialize(program: string, common: readonly string[], share: string, d
   })
 }
 
-/** The server says nothing when it is up: it is asked until it answers. */
+/** The server does not report that it is ready, so it is polled. */
 async function untilUp(server: ChildProcess, ask: () => Promise<void>): Promise<void> {
   let isOver = false
   server.once("exit", () => {

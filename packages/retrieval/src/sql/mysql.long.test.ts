@@ -54,7 +54,7 @@ describe.skipIf(MYSQLD === undefined)("a real MySQL or MariaDB server (needs mar
     await shop.close?.()
   })
 
-  test("answers with numbers that lose no digits, days as they are, and bytes as hexadecimals", async () => {
+  test("returns numbers without losing digits, dates unchanged, and bytes as hexadecimals", async () => {
     const shop = open()
     const sql =
       "SELECT o.id, c.name, o.amount, o.placed, o.scan, o.`for`, SUM(o.amount) OVER () AS total FROM orders o JOIN customers c ON c.id = o.customer ORDER BY c.id"
@@ -92,7 +92,7 @@ describe.skipIf(MYSQLD === undefined)("a real MySQL or MariaDB server (needs mar
     await shop.close?.()
   })
 
-  test("a user who can write, also by a role, is refused with the SQL that makes a reader", async () => {
+  test("refuses a user who can write, also through a role, with the SQL that creates a reader", async () => {
     for (const [user, fault] of [
       ["writer", "INSERT"],
       ["member", "DELETE"],
@@ -110,7 +110,7 @@ describe.skipIf(MYSQLD === undefined)("a real MySQL or MariaDB server (needs mar
     await allowed.close?.()
   })
 
-  test("what the guard lets through cannot write, even as a user who may", async () => {
+  test("runs no query that writes, even as a user who may", async () => {
     const shop = open("root", { allowUnsafeRole: true })
     for (const sql of [
       "SELECT * FROM orders WHERE id IN (SELECT 1 INTO OUTFILE '/tmp/superstep-outfile')",

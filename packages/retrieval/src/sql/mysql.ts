@@ -1,9 +1,9 @@
-/** A MySQL or MariaDB database that a model may ask: as a user who can only read, within limits. */
+/** A MySQL or MariaDB database that a model may query: as a user who can only read, within limits. */
 import { SuperstepError } from "@superstep/engine"
 import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep/engine/patterns"
 import { untilAborted } from "@superstep/engine/tools"
 import { digestOf } from "../cache-file.ts"
-import { OpenOnce, Turns } from "../connections.ts"
+import { OpenOnce, Semaphore } from "../connections.ts"
 import { invalidOption, messageOf, wholeNumber } from "../errors.ts"
 import { optionalPackage } from "../packages.ts"
 import { cachedProfile, type ProfileOptions } from "./cached-profile.ts"
@@ -26,18 +26,18 @@ import { SelectRefused } from "./strict-select.ts"
 
 export interface MysqlOptions {
   readonly id: string
-  /** What people call it. Default: the id. */
+  /** The name for people. Default: the id. */
   readonly name?: string | undefined
   /** `mysql://user:password@host:port/database`. */
   readonly connectionString: string
   readonly limits?: QueryLimits | undefined
-  /** Connections at the same time. Default 4. */
+  /** Maximum concurrent connections. Default 4. */
   readonly connections?: number | undefined
-  /** Milliseconds to get a connection in. Default 10,000. */
+  /** Milliseconds to get a connection. Default 10,000. */
   readonly connectTimeout?: number | undefined
-  /** Ask even as a user who can write, or run stored functions. */
+  /** Allows a user who can write, or call stored functions. */
   readonly allowUnsafeRole?: boolean | undefined
-  /** How `profile` looks at the data. */
+  /** Options of `profile`. */
   readonly profile?: ProfileOptions | undefined
 }
 
@@ -83,7 +83,7 @@ function addressOf({ id, connectionString }: MysqlOptions): Address {
     ? new URL(connectionString)
     : ({} as Partial<URL>)
   const database = decodeURIComponent(pathname?.slice(1) ?? "")
-  // Not the address itself: it may have a password.
+  // The message does not contain the URL, which may have a password.
   if (!isMysql || database === "") {
     throw invalidOption(
       `The connection string of the database ${id} is not valid: use mysql://user:password@host:port/database.`,
@@ -107,7 +107,7 @@ const SCHEMA_TIMEOUT = 30_000
 class MysqlSessions {
   readonly #options: MysqlOptions
   readonly #address: Address
-  readonly #turns: Turns
+  readonly #turns: Semaphore
   readonly #connectTimeout: number
   readonly #opened = new OpenOnce(() => this.#checkedDriver())
   readonly #idle: Connection[] = []
@@ -116,7 +116,7 @@ class MysqlSessions {
   constructor(options: MysqlOptions, address: Address) {
     this.#options = options
     this.#address = address
-    this.#turns = new Turns(wholeNumber("connections", options.connections ?? 4))
+    this.#turns = new Semaphore(wholeNumber("connections", options.connections ?? 4))
     this.#connectTimeout = wholeNumber("connectTimeout", options.connectTimeout ?? 10_000)
   }
 
@@ -148,13 +148,13 @@ class MysqlSessions {
       if (this.#isClosed) throw closed(`database ${this.#options.id}`)
       const { driver } = await untilAborted(this.#opened.get(), signal)
       const connection = this.#idle.pop() ?? (await this.#connect(driver))
-      // A connection that is destroyed ends its query: the server rolls it back.
+      // Destroying a connection ends its query, and the server rolls it back.
       const destroy = () => connection.destroy()
       signal?.addEventListener("abort", destroy, { once: true })
       let isUsable = false
       try {
         const result = await work(connection)
-        // The rest of a result that was cut is still to come.
+        // The rest of a truncated result is still being sent.
         isUsable = (result as Partial<QueryResult>).isCut !== true
         return result
       } catch (error) {
@@ -164,7 +164,7 @@ class MysqlSessions {
         throw failed(`${messageOf(error).replace(/\.$/, "")}.`, error)
       } finally {
         signal?.removeEventListener("abort", destroy)
-        // One that failed is in no known state, and a new one costs little.
+        // A failed connection is in an unknown state, and a new one is cheap.
         if (isUsable && !this.#isClosed) this.#idle.push(connection)
         else connection.destroy()
       }
@@ -182,13 +182,13 @@ class MysqlSessions {
         dateStrings: true,
         supportBigNumbers: true,
         bigNumberStrings: true,
-        // No file of ours is sent to a server that asks for one.
+        // Sends no local file to a server that requests one.
         flags: ["-LOCAL_FILES"],
         infileStreamFactory: () => {
           throw new Error("Files are not sent.")
         },
       })
-      // A connection that breaks while it is idle would end the process.
+      // Without a listener, an idle connection that breaks would crash the process.
       connection.on("error", () => {
         const at = this.#idle.indexOf(connection)
         if (at >= 0) this.#idle.splice(at, 1)
@@ -199,7 +199,7 @@ class MysqlSessions {
     }
   }
 
-  /** The user's rights are checked once. */
+  /** Checks the user's rights once. */
   async #checkedDriver(): Promise<Opened> {
     const driver = await optionalPackage<Driver>("mysql2/promise", "A MySQL database")
     const connection = await this.#connect(driver)
@@ -220,7 +220,7 @@ class MysqlSessions {
     const { host, port, database } = this.#address
     const { code = "", errno } = error as { readonly code?: string; readonly errno?: number }
     const place = `${host}:${port}/${database}`
-    // The server knows the user or its password not, or rejected the userto this database.
+    // The server does not know the user or the password, or the user has no access to this database.
     const isKnown = errno === 1044 || errno === 1045
     const what = isKnown ? "rejected the user" : "is unreachable"
     const advice = isKnown
@@ -232,7 +232,7 @@ class MysqlSessions {
   }
 }
 
-/** Of the user, and of the roles that are active: a query cannot activate others. */
+/** The rights of the user and of the active roles. A query cannot activate other roles. */
 async function grantsOf(connection: Connection): Promise<string[]> {
   const lines = async (sql: string) => {
     const [rows] = await connection.query({ sql, rowsAsArray: true })

@@ -1,4 +1,7 @@
-/** What a model could write to do harm: refused or bounded, and the data as it was. P1 to P4 of postgres-query.ts. */
+/**
+ * Harmful queries that a model could write: refused or limited, and the data stays unchanged. P1 to P4 of
+ * postgres-query.ts.
+ */
 import { describe, expect, test } from "vitest"
 import { attackedBank, LIMITS } from "./attacked-bank.test-support.ts"
 
@@ -140,9 +143,9 @@ const BOUNDED: Record<string, string> = {
 
 const CODES = ["QUERY_REFUSED", "QUERY_FAILED", "QUERY_TIMEOUT"]
 
-describe("what a model may not ask", () => {
+describe("queries that a model must not run", () => {
   test.each(Object.entries(REFUSED))("%s is refused", async (_, sql) => {
-    // Refused, and not only out of time.
+    // Refused, and not only timed out.
     const error = await bank.database
       .query(sql.replace("PORT", `${bank.server.port}`), { timeout: 20_000 })
       .then(
@@ -154,7 +157,7 @@ describe("what a model may not ask", () => {
     expect(await bank.everything()).toEqual(bank.before)
   })
 
-  test.each(Object.entries(BOUNDED))("%s is bounded", async (_, sql) => {
+  test.each(Object.entries(BOUNDED))("%s is limited", async (_, sql) => {
     const began = performance.now()
     const outcome = await bank.database.query(sql).catch((error) => error)
     expect(performance.now() - began).toBeLessThan(15_000)
@@ -175,7 +178,7 @@ describe("what a model may not ask", () => {
   })
 })
 
-describe("the server's walls hold without the guard", () => {
+describe("the server's own limits hold without the guard", () => {
   const attacks = Object.entries({ ...REFUSED, ...BOUNDED })
     // A role may end its own sessions, and ours with them; and functions may read with their owner's rights. Nothing but
     // the guard stops that.

@@ -1,7 +1,7 @@
 /**
- * What the catalog says: which tables a role may read, and whether it can do more. A read-only transaction is not a sandbox for
- * a role with rights: a role that can write, read the server's files or run programs there, itself or through another role,
- * is refused.
+ * Reads the catalog: which tables a role may read, and whether it can do more. A read-only transaction does not contain a
+ * role with more rights: a role that can write, read the server's files or run programs there, directly or through
+ * another role, is refused.
  */
 
 import type { SuperstepError } from "@superstep/engine"
@@ -9,9 +9,9 @@ import type { ForeignKey, Table } from "@superstep/engine/patterns"
 import { digestOf } from "../cache-file.ts"
 import { fatal } from "../errors.ts"
 import type { Fingerprint } from "./cached-profile.ts"
-import { UNSAFE_ROLE_ADVICE } from "./role-advice.ts"
+import { UNSAFE_ROLE_ADVICE } from "./queries.ts"
 
-/** What a role can do that a reader should not, in words. */
+/** The excess rights of a role, as phrases for a message. */
 export const ROLE_FAULTS = `
 WITH mine AS (
   SELECT r.* FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'MEMBER')
@@ -75,12 +75,12 @@ function readerRole(database: string, faults: readonly string[]): string {
     "GRANT USAGE ON SCHEMA public TO reader;",
     "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO reader;",
-    // Up to PostgreSQL 14 anyone may.
+    // Up to PostgreSQL 14, every role may.
     ...(isOpen ? ["REVOKE CREATE ON SCHEMA public FROM PUBLIC;"] : []),
   ].join("\n")
 }
 
-/** `name` is what a query writes: with its schema only where it is needed. */
+/** `name` is the name that a query writes: with its schema only if necessary. */
 const NAME = (of: string, schema: string) =>
   `CASE WHEN pg_table_is_visible(${of}.oid) THEN quote_ident(${of}.relname)
     ELSE quote_ident(${schema}.nspname) || '.' || quote_ident(${of}.relname) END`
@@ -128,13 +128,13 @@ export interface TableRow {
   }[]
   readonly primaryKey: readonly string[] | null
   readonly foreignKeys: readonly ForeignKey[] | null
-  /** As the server estimates it; null where it does not. */
+  /** The server's estimate, or null. */
   readonly rowCount: number | null
-  /** Rows inserted, updated and deleted since the server counts. */
+  /** Rows inserted, updated and deleted since the last statistics reset. */
   readonly changes: number | null
 }
 
-/** Keys name only columns and tables that the role may read. */
+/** Keys include only columns and tables that the role may read. */
 export function tablesOf(rows: readonly TableRow[]): Table[] {
   const readable = new Map(rows.map(({ name, columns }) => [name, new Set(columns.map((one) => one.name))]))
   const has = (table: string, columns: readonly string[]) =>
@@ -158,7 +158,7 @@ export function tablesOf(rows: readonly TableRow[]): Table[] {
   })
 }
 
-/** Row estimates come and go with the server's own work, and are no part of the shape. */
+/** Row estimates change with the server's maintenance, so they are not part of the shape. */
 export function fingerprintOf(rows: readonly TableRow[]): Fingerprint {
   return {
     shape: digestOf(rows.map(({ rowCount: _, changes: __, ...shape }) => shape)),

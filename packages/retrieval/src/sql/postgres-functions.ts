@@ -1,40 +1,39 @@
 /**
- * Which functions a query may reach. Its references (postgres-references.ts) are looked up in the server's catalog before
- * the server sees the query: planning it would already run functions that call themselves IMMUTABLE.
+ * Checks which functions a query may reach. Its references (postgres-references.ts) are looked up in the server's catalog
+ * before the server sees the query, because planning would already execute functions that are marked IMMUTABLE.
  *
- * F1 PostgreSQL's own functions may be called, except those with effects, those that run SQL from a string, and those
- *    that are VOLATILE and not known to be harmless.
+ * F1 PostgreSQL's own functions may be called, except those with side effects, those that execute SQL from a string, and
+ *    those that are VOLATILE and not known to be harmless.
  * F2 Functions of extensions may be called if they are STABLE or IMMUTABLE and not SECURITY DEFINER.
- * F3 Every other function must be named by the user. So must one that an operator, a cast or a domain's check runs.
- * F4 Overloads are not resolved here: if any function that the name, the number of arguments and the types in the query
- *    could lead to is not allowed, the query is refused.
- *
- * What views, row-level security policies and generated columns call is the choice of their author.
+ * F3 The user must allow every other function, including those that an operator, a cast or a domain's check calls.
+ * F4 Overloads are not resolved here: if any function that matches the name, the number of arguments and the types in the
+ *    query is not allowed, the query is refused. Functions that views, row-level security policies and generated columns
+ *    call are the responsibility of their author.
  */
 import type { Client } from "pg"
 import type { References } from "./postgres-references.ts"
 import { refused } from "./queries.ts"
 
-/** Functions that a reader can call and must not, whatever their volatility. */
+/** Functions that a role without rights can call and must not, whatever their volatility. */
 const REFUSED = `^(?:${[
-  // One's own limits and role.
+  // The session's own limits and role.
   "set_config",
   // Other sessions.
   "pg_(?:terminate|cancel)_backend|pg_notify|pg_(?:try_)?advisory_\\w+|pg_export_snapshot|pg_log_backend\\w*",
-  // SQL in a string, which is not checked.
+  // SQL in a string, which cannot be checked.
   "query_to_xml\\w*|cursor_to_xml\\w*|(?:table|schema|database)_to_xml\\w*|ts_stat|ts_rewrite|crosstab\\w*|connectby|xpath_table",
   // A type named in a string, whose checks would run.
   "pg_input_is_valid|pg_input_error_info",
   // Files, programs, other servers.
   "lo_\\w+|lowrite|loread|pg_read_\\w*file|pg_ls_\\w+|pg_stat_file|pg_file_\\w+|dblink\\w*|pg_current_logfile",
-  // The server's log and its copies.
+  // The server's log and replication.
   "pg_logical_\\w+|pg_replication_\\w+|pg_create_\\w+|pg_drop_\\w+|pg_copy_\\w+_slot|pg_backup_\\w+|pg_switch_wal",
   "pg_reload_conf|pg_rotate_logfile|pg_promote|pg_wal_replay_\\w+|pg_stat_(?:\\w+_)?reset\\w*|pg_prewarm|autoprewarm\\w*",
   "pg_(?:clear|restore)_\\w+_stats|txid_current|pg_current_xact_id|nextval|setval",
 ].join("|")})$`
 const REFUSED_NAME = new RegExp(REFUSED)
 
-/** VOLATILE functions of PostgreSQL that only read: time, chance, sizes and states. */
+/** VOLATILE functions of PostgreSQL that only read: time, randomness, sizes and states. */
 const HARMLESS =
   `array_sample array_shuffle clock_timestamp current_query currval gen_random_uuid lastval pg_blocking_pids
   pg_database_size pg_indexes_size pg_is_in_recovery pg_last_xact_replay_timestamp pg_partition_ancestors pg_partition_tree
@@ -43,22 +42,23 @@ const HARMLESS =
     /\s+/,
   )
 
-/** Says no early, on the text alone. The catalog decides about all other functions. */
+/** An early check of the text alone. The catalog decides about all other functions. */
 export function whyRefusedInPostgres(name: string, allowed: readonly string[]): string | undefined {
   const isAllowed = allowed.some((one) => one.endsWith(`.${name}`))
   if (isAllowed || !REFUSED_NAME.test(name)) return undefined
   return "it has side effects, or executes a string"
 }
 
-/** Objects with a lower number were made by initdb. */
+/** Objects with a lower OID were created by initdb. */
 const FIRST_OWN = 16_384
 
 /**
- * $1 the references, $2 the search path, $3 allowed functions, $4 names that are refused, $5 harmless volatile functions.
- * `named` are types that the query names, `present` those that its values can have, each with all they are made of;
- * `filled` are those inside of arrays and rows, where a plain string is read as such a value ('{x}', '(1,x)').
- * An operand that is a plain string may be of any type, unless PostgreSQL has an operator that it prefers: one on the
- * type opposite, or on text.
+ * $1 are the references, $2 the search path, $3 allowed functions, $4 refused names, $5 harmless volatile functions.
+ *
+ * `named` are types that the query names, `present` those that its values can have, each with all its component types;
+ * `filled` are those inside arrays and rows, where a plain string is parsed as such a value ('{x}', '(1,x)'). An operand
+ * that is a plain string may have any type, unless PostgreSQL prefers an operator: one on the type of the other operand,
+ * or on text.
  */
 const UNALLOWED = `
 WITH RECURSIVE functions AS MATERIALIZED (
@@ -163,7 +163,7 @@ FROM unallowed u JOIN barred b ON b.oid = u.oid ORDER BY u.place, u.oid LIMIT 1`
 
 interface Unallowed {
   readonly via: "call" | "attribute" | "operator" | "cast" | "type"
-  /** The function's own name, the operator, the cast or the type. */
+  /** The function's name, the operator, the cast or the type. */
   readonly text: string
   readonly signature: string
   readonly name: string
@@ -173,7 +173,7 @@ interface Unallowed {
   readonly hasNamesake: boolean
 }
 
-const WAYS: Record<Unallowed["via"], (text: string) => string> = {
+const VIA_PHRASES: Record<Unallowed["via"], (text: string) => string> = {
   call: () => "",
   attribute: (text) => `, which .${text} calls,`,
   operator: (text) => `, which the operator ${text} can call,`,
@@ -185,7 +185,7 @@ const SETTINGS = `SELECT pg_catalog.current_schemas(true)::pg_catalog.text[] AS 
   pg_catalog.current_setting('search_path') AS setting, pg_catalog.current_setting('jit') AS jit`
 const SET = "SELECT pg_catalog.set_config('search_path', $1, true), pg_catalog.set_config('jit', $2, true)"
 
-/** Throws if the query could reach a function that is not allowed. Leaves the settings as they were. */
+/** Throws if the query could reach a function that is not allowed. Restores the settings. */
 export async function checkFunctions(
   client: Client,
   references: References,
@@ -194,7 +194,7 @@ export async function checkFunctions(
 ): Promise<void> {
   const before = await client.query<{ path: string[]; setting: string; jit: string }>(SETTINGS)
   const { path, setting, jit } = before.rows[0] as (typeof before.rows)[number]
-  // Our own query must not find functions or operators of the user's, and is not worth compiling.
+  // The built-in query must not resolve to the user's functions or operators, and is not worth JIT compilation.
   await client.query(SET, ["pg_catalog", "off"])
   const { rows } = await client.query<Unallowed>(UNALLOWED, [
     JSON.stringify(references),
@@ -215,7 +215,7 @@ function whyUnallowed(unallowed: Unallowed, id: string): string {
       ? `. PostgreSQL's own function of that name is pg_catalog.${text}(…)`
       : ""
   return (
-    `the function ${signature}${WAYS[via](text)} is not allowed: ${reasonOf(unallowed)}. ` +
+    `the function ${signature}${VIA_PHRASES[via](text)} is not allowed: ${reasonOf(unallowed)}. ` +
     `To allow it, add "${name}" to \`allow_functions\` of the database ${id} in the goal file, or to ` +
     `\`allowFunctions\` in code${instead}`
   )

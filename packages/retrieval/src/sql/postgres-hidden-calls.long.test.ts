@@ -5,7 +5,7 @@ import { postgresDatabase } from "./postgres.ts"
 
 const bank = attackedBank()
 
-/** Functions of the database that are reached without their name before a bracket, or under the name of another. */
+/** Functions of the database that are reached without a visible call, or under the name of another. */
 const HIDDEN_CALLS: Record<string, string> = {
   "a call": "SELECT bonus(a) FROM accounts a",
   "a call in FROM": "SELECT * FROM accounts a, bonus(a)",
@@ -95,7 +95,7 @@ const HIDDEN_CALLS: Record<string, string> = {
   "a function in a JSON constructor": "SELECT JSON_OBJECT('a': liar())",
 }
 
-/** What people ask every day, and must pass next to all of the above. */
+/** Ordinary queries, which must be allowed in spite of all of the above. */
 const ALLOWED: Record<string, readonly [sql: string, first: unknown]> = {
   aggregates: ["SELECT count(*), sum(balance), avg(balance), min(name), max(id) FROM accounts", 100],
   "an operator that another type also has": ["SELECT a.balance + 1 FROM accounts a WHERE a.id = 1", 11],
@@ -220,7 +220,7 @@ const ALLOWED: Record<string, readonly [sql: string, first: unknown]> = {
   "an XML value": ["SELECT xmlelement(name a, 1)::text", "<a>1</a>"],
 }
 
-describe("what a query calls", () => {
+describe("the functions that a query calls", () => {
   test.each(Object.entries(HIDDEN_CALLS))("hidden call: %s is refused and runs nothing", async (_, sql) => {
     const error = await bank.database.query(sql, { timeout: 20_000 }).then(
       () => undefined,
@@ -230,7 +230,7 @@ describe("what a query calls", () => {
     expect(await bank.everything()).toEqual(bank.before)
   })
 
-  test.each(Object.entries(ALLOWED))("%s can be asked", async (_, [sql, first]) => {
+  test.each(Object.entries(ALLOWED))("%s is allowed", async (_, [sql, first]) => {
     const { rows } = await bank.database.query(sql, { timeout: 20_000 })
     expect(rows[0]?.[0]).toEqual(first)
     expect(await bank.everything()).toEqual(bank.before)
@@ -266,7 +266,7 @@ describe("with the functions allowed", () => {
     }
   })
 
-  test("a function is refused by its signature, with what allows it", async () => {
+  test("a function is refused by its signature, with the setting that allows it", async () => {
     const message = (sql: string) =>
       bank.database.query(sql, { timeout: 20_000 }).catch((error) => error.message)
     expect(await message("SELECT a.bonus FROM accounts a")).toBe(

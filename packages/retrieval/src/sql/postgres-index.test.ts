@@ -1,6 +1,6 @@
 /**
- * The server of these tests has no pgvector. A type and an operator of the same names stand in for it, so that the query
- * is run as it is; that pgvector's own index is used is not tested.
+ * The server of these tests has no pgvector. A type and an operator with the same names replace it, so that the query
+ * runs unchanged. The use of pgvector's own index is not tested.
  */
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Embeddings } from "../index/embeddings/embeddings.ts"
@@ -25,7 +25,7 @@ CREATE ROLE reader LOGIN PASSWORD 'x';
 GRANT USAGE ON SCHEMA docs TO reader;
 GRANT SELECT ON docs."Chunks" TO reader`
 
-/** Doctors are one way, bakers the other. */
+/** Doctors have one direction, bakers another. */
 const embeddings: Embeddings = {
   name: "two ways",
   dimensions: 2,
@@ -68,7 +68,7 @@ test("the rows nearest in meaning come first, with score, source and title", asy
   await chunks.close()
 })
 
-test("rows that are as near come in the order of their sources, and long ones are not left out", async () => {
+test("equally near rows are ordered by their sources, and long ones are not dropped", async () => {
   await server.run(`CREATE TABLE docs.long (body text, "where" text, embedding vector);
     INSERT INTO docs.long SELECT repeat('x', 200000), 'page ' || i, '[1,0]' FROM generate_series(9, 1, -1) i;
     GRANT SELECT ON docs.long TO reader`)
@@ -85,13 +85,13 @@ test("rows that are as near come in the order of their sources, and long ones ar
   await long.close()
 })
 
-test("a role that can write is turned away, as for any query", async () => {
+test("a role that can write is refused, as for any query", async () => {
   const chunks = index("postgres", "secret")
   await expect(chunks.search("doctor")).rejects.toMatchObject({ code: "DATABASE_ROLE_UNSAFE" })
   await chunks.close()
 })
 
-test("a limit that is none, and embeddings that give no numbers, are refused", async () => {
+test("an invalid limit, and embeddings without numbers, are refused", async () => {
   const chunks = index()
   await expect(chunks.search("doctor", { limit: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
   await chunks.close()

@@ -1,4 +1,7 @@
-/** A table of PostgreSQL with a column of vectors (pgvector), searched by meaning. The table is the user's own, and only read. */
+/**
+ * Searches a PostgreSQL table with a vector column (pgvector) by meaning. The table belongs to the user, and is only
+ * read.
+ */
 
 import type { Found, Retriever } from "@superstep/engine/patterns"
 import { wholeNumber } from "../errors.ts"
@@ -11,9 +14,9 @@ export interface PostgresIndexOptions extends Omit<PostgresOptions, "schemas"> {
   readonly table: string
   readonly columns: {
     readonly text: string
-    /** Of type `vector` or `halfvec`, made with the same embeddings. */
+    /** A column of type `vector` or `halfvec`, created with the same embeddings. */
     readonly vector: string
-    /** What a row can be cited by. */
+    /** The column for citations. */
     readonly source: string
     readonly title?: string | undefined
   }
@@ -26,10 +29,10 @@ export interface PostgresIndex extends Retriever {
 
 const RESULTS = 10
 const MAX_RESULTS = 1_000
-/** Whole documents may be in the table: results are not to be left out for their length. */
+/** Large, because the table may contain whole documents, and no result must be dropped for its length. */
 const MAX_BYTES = 32_000_000
 
-/** By cosine distance (`<=>`): an index of the table with vector_cosine_ops is used. */
+/** Uses the cosine distance (`<=>`), and an index of the table with vector_cosine_ops. */
 export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
   const { table, columns, embeddings, ...connection } = options
   const database = postgresDatabase(connection)
@@ -48,7 +51,7 @@ export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
         source: String(source ?? ""),
         ...(title !== null && { title: String(title) }),
       }))
-      // The server gives those that are as near in any order.
+      // The server returns equal distances in any order.
       return found.sort((one, other) => other.score - one.score || (one.source < other.source ? -1 : 1))
     },
     close: async () => database.close?.(),
@@ -61,7 +64,7 @@ function nearest(
   to: Float32Array,
   limit: number,
 ): string {
-  // Numbers alone, so that it can stand in the query. The cast is left to the column's own type.
+  // Only numbers, so it is safe in the query. The type of the column determines the cast.
   const distance = `${sqlName(vector)} <=> '[${Array.from(to).join(",")}]'`
   const titled = title === undefined ? "NULL" : sqlName(title)
   const from = table.split(".").map(sqlName).join(".")

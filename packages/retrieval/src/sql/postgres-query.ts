@@ -1,12 +1,12 @@
 /**
- * One query on one connection, bounded on both sides.
+ * Runs one query on one connection, with limits on both sides.
  *
  * P1 The text reaches the server by the extended protocol, as the query of a cursor: one statement, and a SELECT.
- * P2 It runs in a read-only transaction that has begun to read, so that nothing in it can make it a writing one, and that
- *    is rolled back always. What outlives that (locks, settings, listeners) is discarded.
- * P3 All its pages together have the time limit: the server counts, and we count too, as a query can change the
- *    server's mind.
- * P4 No more than a bounded number of bytes is taken in, even if a single row has more.
+ * P2 It runs in a read-only transaction that has already read, so that the query cannot make it writable, and that is
+ *    always rolled back. State that outlives it (locks, settings, listeners) is discarded.
+ * P3 One time limit covers all its pages. The server enforces it, and so does the client, because a query can change the
+ *    server's limit.
+ * P4 A bounded number of bytes is received, even if a single row is larger.
  */
 import { isSuperstepError, type Json, SuperstepError } from "@superstep/engine"
 import type { QueryResult } from "@superstep/engine/patterns"
@@ -17,12 +17,12 @@ import { BoundedRows, exactNumber, type KnownLimits } from "./rows.ts"
 
 export interface Line {
   readonly client: Client
-  /** Ends what the server is doing for this client, from outside; the connection may be of no use afterwards. */
+  /** Cancels the client's query over another connection. This connection may be unusable afterwards. */
   readonly cancel: () => void
   readonly newQuery: (config: QueryConfig) => Submitted
 }
 
-/** The little of `pg.Query` that is used: rows one by one, and the end. */
+/** The part of `pg.Query` that is used here: rows one by one, and the end. */
 interface Submitted {
   on(event: "row", listener: (row: Json[]) => void): this
   on(event: "end", listener: () => void): this
@@ -32,12 +32,12 @@ interface Submitted {
 
 const PAGE = 500
 const CURSOR = "DECLARE superstep_query NO SCROLL CURSOR FOR "
-/** What the protocol adds to a row, and rows that JSON writes shorter. */
+/** Allows for the overhead of the protocol, and for rows that are shorter as JSON. */
 const slackOf = (bytes: number) => bytes * 2 + 256_000
-/** The server's own time-out comes first: it leaves the connection in order. */
+/** Milliseconds that the server's own timeout gets first, because it leaves the connection usable. */
 const GRACE = 500
 
-/** `check` runs in the transaction before the server sees the query, and throws if it must not be run. */
+/** `check` runs in the transaction before the server sees the query, and throws if it must not run. */
 export async function runReadOnly(
   line: Line,
   sql: string,
@@ -81,9 +81,9 @@ async function fetchAll(line: Line, limits: KnownLimits, left: () => number): Pr
   }
 }
 
-/** Gives how many rows there were. */
+/** Returns the number of rows. */
 function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: KnownLimits): Promise<number> {
-  // The socket is not part of the driver's types; only there can an incomplete row be seen.
+  // The socket is not in the driver's types. An incomplete row is visible only there.
   const { stream } = (
     line.client as unknown as { connection: { stream: NodeJS.ReadableStream & { destroy(): void } } }
   ).connection
@@ -110,7 +110,7 @@ function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: Know
   }).finally(() => stream.off("data", watch))
 }
 
-/** Back to what the connection was; throws when that cannot be, and then it must not be used again. */
+/** Resets the connection. Throws if that fails; then it must not be used again. */
 export async function cleanUp(client: Client): Promise<void> {
   await client.query("ROLLBACK")
   await client.query("DISCARD ALL")
@@ -126,7 +126,7 @@ const FLOAT8 = 701
 const NUMERIC = 1700
 const JSONB = 3802
 
-/** In the form in which `pg` asks for it. */
+/** In the format that `pg` expects. */
 const jsonValues = {
   getTypeParser: (type: number) => parsers[type] ?? ((text: string): Json => text),
 }
@@ -143,7 +143,7 @@ const parsers: Readonly<Record<number, (text: string) => Json>> = {
   [JSONB]: jsonOf,
 }
 
-/** JSON that is nested deeper stays text: recursive code would run out of stack. */
+/** Deeper JSON stays text: recursive code would overflow the stack. */
 const MAX_DEPTH = 100
 
 function jsonOf(text: string): Json {
@@ -183,7 +183,7 @@ function finiteNumber(text: string): Json {
   return Number.isFinite(value) ? value : text
 }
 
-// PostgreSQL's errors in words that a person or a model can act on, without the password.
+// Translates PostgreSQL's errors to messages that a person or a model can act on, without the password.
 
 interface ServerError {
   readonly code?: string
@@ -193,7 +193,7 @@ interface ServerError {
   readonly position?: string
 }
 
-/** The server wants values for `$1`, and we give none. */
+/** The query has parameters such as `$1`, and no values are sent. */
 const PROTOCOL_VIOLATION = "08P01"
 const REFUSALS = new Set(["25006", "42501", "0A000"])
 
@@ -213,7 +213,7 @@ export function queryError(error: unknown, timeout: number): unknown {
   return failed([`${message}${place}.`, detail, hint].filter(Boolean).join(" "), error)
 }
 
-/** The query may be as good as any: the server went away, or turned us out. */
+/** Whether the connection was lost, which is not the query's fault. */
 export function isConnectionLost(error: unknown): boolean {
   if (isSuperstepError(error) || !(error instanceof Error)) return false
   const { code, message } = error as ServerError
@@ -229,7 +229,7 @@ export interface Address {
 
 const NO_SUCH_DATABASE = "3D000"
 
-/** Not reached, or not let in. */
+/** The server was not reached, or refused the login. */
 export function unreachable(id: string, address: Address, error: unknown): SuperstepError {
   // Several addresses of one name fail as one error without a message.
   const causes = error instanceof AggregateError ? error.errors : [error]
@@ -242,7 +242,7 @@ export function unreachable(id: string, address: Address, error: unknown): Super
 }
 
 function reasonOf(code: string): { what: string; advice: string; retryable: boolean } {
-  // Class 28: the server was reached, and knows the role or its password not.
+  // Class 28: the server was reached, but does not know the role or its password.
   if (code.startsWith("28")) {
     return { what: "rejected the role", advice: "Check the role and its password.", retryable: false }
   }

@@ -1,41 +1,43 @@
 /**
- * Everything in a query by which PostgreSQL can reach a function: calls, attributes (`row.name` calls `name(row)`),
- * operators, also those that syntax implies (LIKE, IN, CASE, USING), and types, whose casts and checks are functions.
- * Constructs that are not listed here are refused.
+ * Collects everything in a query through which PostgreSQL can reach a function: calls, attributes (`row.name` calls
+ * `name(row)`), operators, including those that syntax implies (LIKE, IN, CASE, USING), and types, whose casts and checks
+ * are functions. Constructs that are not listed here are refused.
  */
-import type { SqlNode } from "./postgres-parse.ts"
-import { refused } from "./queries.ts"
+
+import { optionalPackage } from "../packages.ts"
+import { failed, refused } from "./queries.ts"
+import type { SqlToken } from "./select-guard.ts"
 
 interface Name {
-  /** Undefined: found through the search path. */
+  /** Undefined: resolved by the search path. */
   readonly schema?: string | undefined
   readonly name: string
 }
 
-/** `alias.name`, or without an alias `(expression).name`. */
+/** `alias.name`, or `(expression).name` without an alias. */
 interface Attribute {
   readonly alias?: string | undefined
   readonly name: string
-  /** Whether the alias is a table's everywhere in the query: then its columns are known. */
+  /** Whether the alias is a table everywhere in the query, so that its columns are known. */
   readonly isTable?: boolean | undefined
 }
 
 interface Operator extends Name {
-  /** Whether the operand is a plain string or NULL, which becomes a value of whatever type the operator takes. */
+  /** Whether the operand is a plain string or NULL, which takes whatever type the operator needs. */
   readonly left: boolean
   readonly right: boolean
 }
 
 export interface References {
-  /** `args` is left out where any number of arguments may be meant. */
+  /** `args` is absent if any number of arguments is possible. */
   readonly functions: (Name & { readonly args?: number | undefined })[]
   readonly attributes: Attribute[]
   readonly operators: Operator[]
   readonly types: Name[]
   readonly relations: (Name & { readonly alias: string })[]
-  /** Names that stand alone in an expression: columns, or whole rows of what has that name. */
+  /** Names that stand alone in an expression: columns, or whole rows. */
   readonly rows: string[]
-  /** Whether there is a string without a type: it becomes a value of the type that stands opposite it. */
+  /** Whether there is a string without a type, which takes the type of the other operand. */
   hasLiterals: boolean
 }
 
@@ -49,7 +51,7 @@ const ALLOWED = new Set(
   JsonTablePathSpec JsonArgument JsonBehavior JsonOutput`.split(/\s+/),
 )
 
-/** Syntax of newer servers is a call of a function of that name on older ones. */
+/** Syntax of newer servers is a call of a function with that name on older ones. */
 const SYNTAX_FUNCTIONS: Record<string, readonly string[]> = {
   JsonObjectConstructor: ["json_object"],
   JsonArrayConstructor: ["json_array"],
@@ -75,7 +77,7 @@ export function referencesOf(select: SqlNode): References {
     rows: [],
     hasLiterals: false,
   }
-  /** Names of things that are not tables: rules about a table's columns do not apply to them. */
+  /** Names of things that are not tables. The rules about a table's columns do not apply to them. */
   const others = new Set<string>()
   visitNode("SelectStmt", select, { found, others, expanded: new Set(), typed: new Set() })
   // Filling a row with values from JSON or hstore runs the checks of its columns' types.
@@ -93,7 +95,7 @@ export function referencesOf(select: SqlNode): References {
   }
 }
 
-/** A condition for each of a thousand values refers to the same few things. */
+/** A condition with a thousand values refers to the same few things. */
 function distinct<T>(items: readonly T[]): T[] {
   return [...new Map(items.map((item) => [JSON.stringify(item), item])).values()]
 }
@@ -101,9 +103,9 @@ function distinct<T>(items: readonly T[]): T[] {
 interface Walk {
   readonly found: References
   readonly others: Set<string>
-  /** `alias.*` in a list of results: columns, and no row. */
+  /** `alias.*` in a list of results: columns, not a row. */
   readonly expanded: Set<unknown>
-  /** Constants that a cast gives a type. */
+  /** Constants with an explicit type. */
   readonly typed: Set<unknown>
 }
 
@@ -123,7 +125,7 @@ function visit(value: unknown, walk: Walk): void {
 function visitField(field: string, inner: unknown, walk: Walk): void {
   if (field === "intoClause") throw refused("SELECT INTO makes a table")
   if (field === "lockingClause") throw refused("it locks rows (FOR UPDATE, FOR SHARE)")
-  // A field that holds one kind only is written without the kind.
+  // A field that holds only one kind omits the kind.
   if (field === "typeName") visitNode("TypeName", inner as SqlNode, walk)
   else visit(inner, walk)
 }
@@ -223,7 +225,7 @@ function addOther(node: SqlNode, { others }: Walk): void {
   }
 }
 
-/** Also in a row or list, whose members are compared one by one. */
+/** Includes rows and lists, whose members are compared one by one. */
 function isLiteral(operand: unknown): boolean {
   if (Array.isArray(operand)) return operand.some(isLiteral)
   const { A_Const, RowExpr, List } = (operand ?? {}) as Record<string, SqlNode | undefined>
@@ -243,4 +245,84 @@ function namesIn(list: unknown): string[] {
 function qualifiedName(list: unknown): Name {
   const names = namesIn(list)
   return { schema: names.at(-2), name: names.at(-1) ?? "" }
+}
+
+/** Parses a query with PostgreSQL's own parser (libpg-query). The guard decides on this tree, not on the text. */
+
+/** A node of the tree. A field that may hold nodes of several kinds holds `{ Kind: node }`. */
+export type SqlNode = { readonly [field: string]: unknown }
+
+export type SqlParser = (sql: string, tokens: readonly SqlToken[]) => SqlNode
+
+const MAX_LENGTH = 100_000
+/** The parser recurses, and WebAssembly does not recover from a stack overflow, so the depth is checked first. */
+const MAX_DEPTH = 400
+
+export async function loadSqlParser(): Promise<SqlParser> {
+  const { loadModule, parseSync } = await optionalPackage<typeof import("libpg-query")>(
+    "libpg-query",
+    "A PostgreSQL database",
+  )
+  await loadModule()
+  return (sql, tokens) => {
+    if (sql.length > MAX_LENGTH)
+      throw refused(`it has more than ${MAX_LENGTH.toLocaleString("en")} characters`)
+    if (depthOf(tokens) > MAX_DEPTH) throw refused(`it is nested more than ${MAX_DEPTH} levels deep`)
+    return selectOf(parsed(() => parseSync(sql)))
+  }
+}
+
+function parsed(parse: () => unknown): SqlNode {
+  try {
+    return parse() as SqlNode
+  } catch (error) {
+    const { message, sqlDetails } = error as Error & { sqlDetails?: { cursorPosition: number } }
+    const place = sqlDetails === undefined ? "" : ` (at character ${sqlDetails.cursorPosition + 1})`
+    throw failed(`${message}${place}.`, error)
+  }
+}
+
+function selectOf(result: SqlNode): SqlNode {
+  const statements = (result.stmts ?? []) as readonly { readonly stmt?: SqlNode }[]
+  const [only] = statements
+  const select = statements.length === 1 ? only?.stmt?.SelectStmt : undefined
+  if (select === undefined) throw refused("only one SELECT can be run")
+  return select as SqlNode
+}
+
+const FLAT = new Set([",", ".", ";"])
+const OPENING = new Set(["(", "[", "case"])
+const CLOSING = new Set([")", "]", "end"])
+/** Words between which the parser builds a list instead of nesting. */
+const SEPARATORS = new Set([",", "and", "or", "when", "then", "else", "where", "from"])
+const NESTING = new Set(
+  "not is isnull notnull like ilike similar between in collate at join union intersect except".split(" "),
+)
+
+/** An upper bound of the tree's depth, within a small factor: brackets, operators and joins nest; lists do not. */
+function depthOf(tokens: readonly SqlToken[]): number {
+  const open: number[] = []
+  let outer = 0
+  let here = 0
+  let joins = 0
+  let deepest = 0
+  for (const { kind, text } of tokens) {
+    if (kind === "text" || kind === "quoted name") continue
+    if (OPENING.has(text)) {
+      open.push(here)
+      outer += here + 1
+      here = 0
+    } else if (CLOSING.has(text)) {
+      here = open.pop() ?? 0
+      outer = Math.max(0, outer - here - 1)
+    } else if (SEPARATORS.has(text)) here = 0
+    else if (kind === "symbol" && !FLAT.has(text)) here += 1
+    else if (NESTING.has(text)) {
+      here += 1
+      // A chain of joins or unions nests across the conditions between them.
+      joins += 1
+    }
+    deepest = Math.max(deepest, outer + here, joins)
+  }
+  return deepest
 }

@@ -1,2 +1,2 @@
-/** A real PostgreSQL server for a test file, on a port of its own. */
-export { type PostgresServer, startPostgres } from "../../../../examples/goal-over-data/start-postgres.ts"
+/** A PostgreSQL server for one test file, on its own port. */
+export { type PostgresServer, startPostgres } from "../../../../tests/postgres/start-postgres.ts"

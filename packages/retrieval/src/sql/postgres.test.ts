@@ -48,14 +48,14 @@ function reader(options: Partial<PostgresOptions> = {}): Database {
   return database
 }
 
-/** The error's own text and code; nothing is expected to come. */
+/** The error's message and code. The promise must reject. */
 const errorOf = (asked: Promise<unknown>) =>
   asked.then(
     () => undefined,
     (thrown) => thrown,
   )
 
-/** A way to the server that breaks, or goes silent, when these words come by. */
+/** A proxy to the server that breaks, or goes silent, at these words. */
 async function wayThat(does: "breaks" | "goes silent", words: string): Promise<number> {
   const way = createServer((near) => {
     const far = connect(server.port, "127.0.0.1")
@@ -78,7 +78,7 @@ const through = (port: number) =>
   reader({ connectionString: `postgres://reader:reader@127.0.0.1:${port}/postgres`, connectTimeout: 2_000 })
 
 describe("queries", () => {
-  test("values come as JSON, and numbers only where they are exact", async () => {
+  test("values are JSON, and numbers only if they are exact", async () => {
     const result = await reader().query("SELECT * FROM orders ORDER BY id; -- all")
     expect(result).toEqual({
       columns: ["id", "customer", "amount", "paid", "placed", "extra", "weight"],
@@ -95,7 +95,7 @@ describe("queries", () => {
     expect(result).toEqual({ columns: ["a", "a"], rows: [], isCut: false })
   })
 
-  test("a number that JSON has no word for is text, also inside of JSON", async () => {
+  test("a number that JSON cannot represent is text, also inside JSON", async () => {
     const { rows } =
       await reader().query(`SELECT 'NaN'::numeric, 'Infinity'::numeric, '-Infinity'::float8, 0.00,
       '{"id": 9007199254740993}'::jsonb, '[1e400]'::json, '["\\"9007199254740993", -1.50, 2e3]'::jsonb`)
@@ -113,12 +113,12 @@ describe("queries", () => {
     expect(rows).toEqual([[[[]], ...[101, 6_000].map((depth) => "[".repeat(depth) + "]".repeat(depth))]])
   })
 
-  test("a table and VALUES can be asked too", async () => {
+  test("a table and VALUES can be queried too", async () => {
     expect((await reader().query("TABLE stock.items")).columns).toEqual(["sku"])
     expect((await reader().query("(VALUES (1), (2))")).rows).toEqual([[1], [2]])
   })
 
-  test("rows are cut at the limit, and not when they just fit", async () => {
+  test("rows are truncated at the limit, and not if they just fit", async () => {
     const series = (n: number) => `SELECT i FROM generate_series(1, ${n}) i`
     const fits = await reader().query(series(1_200), { rows: 1_200 })
     expect([fits.rows.length, fits.isCut]).toEqual([1_200, false])
@@ -127,14 +127,14 @@ describe("queries", () => {
     expect((await reader().query(series(2_000))).rows.length).toBe(1_000)
   })
 
-  test("bytes are cut at the limit", async () => {
+  test("bytes are truncated at the limit", async () => {
     const { rows, isCut } = await reader().query("SELECT repeat('x', 100) FROM generate_series(1, 50)", {
       bytes: 1_040,
     })
     expect([rows.length, isCut]).toEqual([10, true])
   })
 
-  test("a row of 100 MB is not taken in, and the next query has a connection", async () => {
+  test("a row of 100 MB is not received, and the next query has a connection", async () => {
     const database = reader({ connections: 1, limits: { timeout: 50_000 } })
     const before = process.memoryUsage().rss
     const result = await database.query("SELECT repeat('x', 100000000) AS big")
@@ -165,7 +165,7 @@ describe("queries", () => {
   })
 
   test("more queries than connections wait for their turn", async () => {
-    // Those that wait do so for longer than it may take to connect.
+    // Those that wait do so for longer than the connection timeout.
     const database = reader({ connections: 2, connectTimeout: 2_000 })
     const slow = Promise.all([1, 2, 3, 4].map(() => database.query("SELECT pg_sleep(1.1)")))
     const results = await Promise.all(
@@ -203,13 +203,13 @@ describe("queries", () => {
     expect((await database.query("SELECT 1")).rows).toEqual([[1]])
   })
 
-  test("one to a server that has gone silent is ended all the same", async () => {
+  test("a query on a silent server is ended anyway", async () => {
     const database = through(await wayThat("goes silent", "DECLARE"))
     const error = await errorOf(database.query("SELECT 1", { timeout: 300 }))
     expect(error).toMatchObject({ code: "QUERY_TIMEOUT" })
   })
 
-  test("its rows are given though the server goes silent after them", async () => {
+  test("its rows are returned even if the server goes silent after them", async () => {
     const database = through(await wayThat("goes silent", "DISCARD ALL"))
     expect((await database.query("SELECT 1")).rows).toEqual([[1]])
   })
@@ -224,7 +224,7 @@ describe("queries", () => {
     await server.run("DROP FUNCTION twice, round(text)")
   })
 
-  test("limits that are none are refused", async () => {
+  test("invalid limits are refused", async () => {
     await expect(reader().query("SELECT 1", { rows: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
     for (const value of [0, -1, 1.5, Number.NaN]) {
       expect(() => reader({ connections: value })).toThrow("connections must be a whole number from 1 to")
@@ -239,7 +239,7 @@ describe("the profile", () => {
   const values = async (database: Database) =>
     (await database.profile?.())?.tables[0]?.columns.map((column) => column.values ?? column.range)
 
-  test("has what a look at the data shows, and is made again when the data changes", async () => {
+  test("has a sample of the data, and is created again when the data changes", async () => {
     onTestFinished(async () => void (await server.run("DROP SCHEMA look CASCADE")))
     await server.run(`CREATE SCHEMA look; GRANT USAGE ON SCHEMA look TO reader;
       CREATE TYPE look.state AS ENUM ('open', 'shut');
@@ -263,7 +263,7 @@ describe("the profile", () => {
       .toEqual([["open", "shut"], ["2024-02-03", "2025-01-01"], [7, 100], undefined])
   })
 
-  test("leaves excluded columns alone", async () => {
+  test("does not read excluded columns", async () => {
     const database = reader({ schemas: ["public"], profile: { excludeColumns: ["orders.customer"] } })
     const orders = (await database.profile?.())?.tables.find(({ name }) => name === "orders")
     expect(orders?.columns.find(({ name }) => name === "customer")?.values).toBeUndefined()
@@ -349,7 +349,7 @@ describe("the role", () => {
     ],
   }
 
-  test.each(Object.entries(faults))("that %s is turned away", async (_, [setUp, reason]) => {
+  test.each(Object.entries(faults))("that %s is refused", async (_, [setUp, reason]) => {
     await server.run(`CREATE ROLE bad LOGIN PASSWORD 'bad'; GRANT SELECT ON orders TO bad; ${setUp}`)
     try {
       const asked = reader({ connectionString: server.url("bad", "bad") }).query("SELECT 1")
@@ -367,13 +367,13 @@ describe("the role", () => {
     }
   })
 
-  test("may be unsafe if the user says so, and a write is refused still", async () => {
+  test("may be unsafe with allowUnsafeRole, and a write is still refused", async () => {
     const database = reader({ connectionString: server.url(), allowUnsafeRole: true })
     expect((await database.query("SELECT count(*) FROM orders")).rows).toEqual([[2]])
     await expect(database.query("SELECT setval('x', 1)")).rejects.toMatchObject({ code: "QUERY_REFUSED" })
   })
 
-  test("that the printed SQL makes is let in", async () => {
+  test("that the printed SQL creates is accepted", async () => {
     const asked = reader({ connectionString: server.url() }).schema()
     const { message } = await asked.then(
       () => new Error("let in"),
@@ -388,7 +388,7 @@ describe("the role", () => {
   })
 })
 
-describe("a database that is not there", () => {
+describe("an unreachable database", () => {
   test("is reported with its host, and without the password", async () => {
     const lost = reader({ connectionString: "postgres://reader:pa55word@127.0.0.1:1/shop" })
     const error = await lost.schema().then(
@@ -402,13 +402,13 @@ describe("a database that is not there", () => {
     expect(JSON.stringify([error.message, error.cause])).not.toContain("pa55word")
   })
 
-  test("is reported when the name of the database is wrong", async () => {
+  test("is reported if the name of the database is wrong", async () => {
     const error = await errorOf(reader({ connectionString: server.url("reader", "reader", "nope") }).schema())
     expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: false })
     expect(error.message).toContain('does not exist: database "nope" does not exist. Check the name')
   })
 
-  test("is reported when a file that its address names is missing", async () => {
+  test("is reported if a file in its address is missing", async () => {
     const connectionString = `${server.url("reader", "pa55word")}?sslrootcert=/no/such.pem`
     const error = await errorOf(reader({ connectionString }).schema())
     expect(error).toMatchObject({ code: "OPTION_INVALID", retryable: false })
@@ -457,13 +457,13 @@ describe("a database that is not there", () => {
     },
   )
 
-  test("after it was closed says so", async () => {
+  test("is an error after it was closed", async () => {
     const database = reader()
     await database.close?.()
     await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
   })
 
-  test("being closed lets running queries end, refuses waiting ones, and can be closed twice", async () => {
+  test("finishes running queries when it is closed, refuses waiting ones, and can be closed twice", async () => {
     const database = reader({ connections: 1 })
     await database.schema()
     const running = database.query("SELECT 1, pg_sleep(1)")

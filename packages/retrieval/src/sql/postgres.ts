@@ -1,9 +1,9 @@
-/** A PostgreSQL database that a model may ask: as a role that can only read, within limits. */
+/** A PostgreSQL database that a model may query: as a role that can only read, within limits. */
 
 import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep/engine/patterns"
 import { untilAborted } from "@superstep/engine/tools"
 import type { ClientConfig, Pool, PoolClient, QueryConfig } from "pg"
-import { OpenOnce, Turns } from "../connections.ts"
+import { OpenOnce, Semaphore } from "../connections.ts"
 import { fatal, invalidOption, wholeNumber } from "../errors.ts"
 import { optionalPackage } from "../packages.ts"
 import { cachedProfile, type ProfileOptions } from "./cached-profile.ts"
@@ -17,7 +17,6 @@ import {
   unsafeRole,
 } from "./postgres-catalog.ts"
 import { checkFunctions, whyRefusedInPostgres } from "./postgres-functions.ts"
-import { loadSqlParser, type SqlParser } from "./postgres-parse.ts"
 import {
   type Address,
   cleanUp,
@@ -27,34 +26,34 @@ import {
   runReadOnly,
   unreachable,
 } from "./postgres-query.ts"
-import { referencesOf } from "./postgres-references.ts"
+import { loadSqlParser, referencesOf, type SqlParser } from "./postgres-references.ts"
 import { profileTables } from "./profile-tables.ts"
 import { closed, limitsOf, type QueryLimits } from "./queries.ts"
 import { checkSelect } from "./select-guard.ts"
 
 export interface PostgresOptions {
   readonly id: string
-  /** What people call it. Default: the id. */
+  /** The name for people. Default: the id. */
   readonly name?: string | undefined
   /** `postgres://role:password@host:port/database`. */
   readonly connectionString?: string | undefined
-  /** The parts instead of a connection string; what is left out comes from PGHOST, PGUSER and so on. */
+  /** The parts of the connection, instead of a connection string. Missing ones come from PGHOST, PGUSER and so on. */
   readonly connection?: PostgresConnection | undefined
   /** Schemas whose tables are listed. Default: all that the role may read. */
   readonly schemas?: readonly string[] | undefined
   readonly limits?: QueryLimits | undefined
-  /** Connections at the same time. Default 4. */
+  /** Maximum concurrent connections. Default 4. */
   readonly connections?: number | undefined
-  /** Milliseconds to get a connection in. Default 10,000. */
+  /** Milliseconds to get a connection. Default 10,000. */
   readonly connectTimeout?: number | undefined
-  /** Ask even as a role that can write, read files or run programs on the server. */
+  /** Allows a role that can write, read files or run programs on the server. */
   readonly allowUnsafeRole?: boolean | undefined
   /**
-   * Functions that queries may call although they are neither PostgreSQL's own nor harmless ones of an extension, as
-   * `schema.name`: all overloads of that name. They run with whatever effects they have.
+   * Functions that queries may call although they are neither PostgreSQL's own nor harmless functions of an extension, as
+   * `schema.name`. This includes all overloads, with whatever side effects they have.
    */
   readonly allowFunctions?: readonly string[] | undefined
-  /** How `profile` looks at the data. */
+  /** Options of `profile`. */
   readonly profile?: ProfileOptions | undefined
 }
 
@@ -103,14 +102,14 @@ interface Opened {
 
 type Work<T> = (line: Line) => Promise<T>
 
-/** What a query, or an answer to ours, gets to end by itself. */
+/** Milliseconds that a query, or the reply to a cancellation, gets to end by itself. */
 const PATIENCE = 2_000
-/** A schema of thousands of tables may take longer than a query may. */
+/** A schema with thousands of tables may take longer than a query. */
 const SCHEMA_TIMEOUT = 30_000
 
 class PostgresSessions {
   readonly #options: PostgresOptions
-  readonly #turns: Turns
+  readonly #turns: Semaphore
   readonly #connectTimeout: number
   readonly #allowed: readonly string[]
   readonly #opened = new OpenOnce(() => this.#connect())
@@ -118,7 +117,7 @@ class PostgresSessions {
 
   constructor(options: PostgresOptions) {
     this.#options = options
-    this.#turns = new Turns(wholeNumber("connections", options.connections ?? 4))
+    this.#turns = new Semaphore(wholeNumber("connections", options.connections ?? 4))
     this.#connectTimeout = wholeNumber("connectTimeout", options.connectTimeout ?? 10_000)
     this.#allowed = options.allowFunctions ?? []
     const unclear = this.#allowed.find((name) => !/^[^.]+\.[^.]+$/.test(name))
@@ -195,7 +194,7 @@ class PostgresSessions {
   async #checkRole(client: PoolClient, address: Address): Promise<void> {
     const { id, allowUnsafeRole } = this.#options
     const letGo = held(client)
-    const timer = setTimeout(() => hangUp(client), this.#connectTimeout)
+    const timer = setTimeout(() => destroySocket(client), this.#connectTimeout)
     try {
       await requireExtendedProtocol(client)
       const { rows } = await client.query<RoleFaults>(ROLE_FAULTS)
@@ -209,7 +208,7 @@ class PostgresSessions {
     }
   }
 
-  /** The pool counts waiting for another's query as part of connecting; so waiting is ours. */
+  /** The pool would count waiting for another query as connecting, so the waiting is done here. */
   #use<T>(opened: Opened, timeout: number, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
     return this.#turns.take(signal, () => this.#useClient(opened, timeout, signal, work))
   }
@@ -226,7 +225,7 @@ class PostgresSessions {
     const line: Line = {
       client,
       cancel() {
-        // It may come late, and would hit what the connection does next.
+        // The cancellation may arrive late, and would hit the connection's next query.
         isUsable = false
         void cancel(opened, client)
       },
@@ -242,8 +241,8 @@ class PostgresSessions {
       throw queryError(error, timeout)
     } finally {
       signal?.removeEventListener("abort", line.cancel)
-      const timer = setTimeout(() => hangUp(client), 2 * PATIENCE)
-      // Without that the connection is in no known state.
+      const timer = setTimeout(() => destroySocket(client), 2 * PATIENCE)
+      // Without a reset, the connection is in an unknown state.
       await cleanUp(client).catch(() => {
         isUsable = false
       })
@@ -257,7 +256,7 @@ class PostgresSessions {
     try {
       return await untilAborted(waited, signal)
     } catch (error) {
-      // It may still come.
+      // The connection may still arrive.
       waited.then((client) => client.release()).catch(() => undefined)
       signal?.throwIfAborted()
       if (this.#closing !== undefined) throw closed(`database ${this.#options.id}`)
@@ -266,7 +265,7 @@ class PostgresSessions {
   }
 }
 
-/** An older driver, or something between us and the server, could run several statements where we send one. */
+/** An older driver, or a proxy, could run several statements where one is sent. */
 async function requireExtendedProtocol(client: PoolClient): Promise<void> {
   const both = client.query({ text: "SELECT 1; SELECT 2", queryMode: "extended" } as QueryConfig)
   if (await both.then(Boolean, () => false)) {
@@ -277,7 +276,7 @@ async function requireExtendedProtocol(client: PoolClient): Promise<void> {
   }
 }
 
-/** Without a listener a connection that breaks would end the process; the running query fails anyway. */
+/** Without a listener, a connection that breaks would crash the process. The running query fails anyway. */
 function held(client: PoolClient): (isUsable: boolean) => void {
   const onError = () => undefined
   client.on("error", onError)
@@ -287,13 +286,13 @@ function held(client: PoolClient): (isUsable: boolean) => void {
   }
 }
 
-/** Neither is part of the driver's typed surface. */
+/** Not part of the driver's public types. */
 interface Inside {
   readonly processID: number
   readonly connection: { readonly stream: { destroy(): void } }
 }
 
-function hangUp(client: PoolClient): void {
+function destroySocket(client: PoolClient): void {
   const { connection } = client as unknown as Inside
   connection.stream.destroy()
 }
@@ -301,17 +300,17 @@ function hangUp(client: PoolClient): void {
 const MAX_CANCELS = 3
 
 /**
- * Asks the server to end a query, over a separate connection. If that takes long, disconnects, so that nobody waits for it, and
- * asks again: a server notices only at the end of a query that nobody is there for its rows.
+ * Asks the server to cancel a query, over a separate connection. If that takes too long, disconnects, so that the caller
+ * does not wait, and asks again: a server notices a closed connection only at the end of a query.
  */
 async function cancel(opened: Opened, client: PoolClient): Promise<void> {
   const { processID } = client as unknown as Inside
   for (let tries = 0; tries < MAX_CANCELS; tries++) {
     if (await cancelBackend(opened, processID, PATIENCE * 2 ** tries)) {
-      setTimeout(() => hangUp(client), PATIENCE).unref()
+      setTimeout(() => destroySocket(client), PATIENCE).unref()
       return
     }
-    hangUp(client)
+    destroySocket(client)
   }
 }
 
@@ -329,18 +328,18 @@ async function cancelBackend({ pg, config }: Opened, processID: number, timeout:
   }
 }
 
-/** Where the driver would connect to. */
+/** The address that the driver would connect to. */
 function addressOf(pg: Pg, id: string, config: ClientConfig): Address {
   try {
     const { host, port, database } = new pg.Client(config)
     return { host, port, database }
   } catch (error) {
-    // A certificate file that does not exist. Not as the cause: it could show the address with its password.
+    // A certificate file does not exist. The error is not the cause, because it could contain the URL with its password.
     throw invalidOption(`The connection of the database ${id} is invalid: ${(error as Error).message}`)
   }
 }
 
-/** Where it is and who asks: what a role may read differs. */
+/** The database and the role, because what a role may read differs. */
 function identityOf({ connectionString, connection = {}, schemas }: PostgresOptions): string {
   const { password: _, ...parts } = connection
   if (connectionString === undefined || !URL.canParse(connectionString))
@@ -352,7 +351,7 @@ function identityOf({ connectionString, connection = {}, schemas }: PostgresOpti
 function configOf({ id, connectionString, connection }: PostgresOptions): ClientConfig {
   if (connectionString === undefined)
     return { ...(connection as ClientConfig), application_name: "superstep" }
-  // The driver's own error would show the address with its password.
+  // The driver's own error would contain the URL with its password.
   if (!/^postgres(?:ql)?:\/\//.test(connectionString) || !URL.canParse(connectionString)) {
     throw invalidOption(
       `The connection string of the database ${id} is not valid: use postgres://role:password@host:port/database.`,

@@ -67,7 +67,7 @@ describe("a profile", () => {
     ])
   })
 
-  test("takes ranges from the rows that it read where the whole table takes too long", async () => {
+  test("uses the sampled rows for ranges if the whole table takes too long", async () => {
     const { query } = asked((sql) => (sql.includes("count(*)") ? new Error("too late") : READ))
     const { tables, incomplete } = await profileTables([table], query, all)
     expect(tables[0]?.columns.map(({ range }) => range)).toEqual([
@@ -80,7 +80,7 @@ describe("a profile", () => {
     expect([tables[0]?.rowCount, incomplete]).toEqual([undefined, undefined])
   })
 
-  test("does not read a huge table as a whole", async () => {
+  test("does not scan a huge table", async () => {
     const { query, queries } = asked(() => READ)
     await profileTables([{ ...table, rowCount: 50_000_000 }], query, all)
     expect(queries).toHaveLength(1)
@@ -98,7 +98,7 @@ describe("a profile", () => {
     expect(tables[0]?.sample).toEqual([{ nm: "Ann" }])
   })
 
-  test("keeps no value that looks like a key, and none of running text", async () => {
+  test("keeps no value that looks like a key, and no prose", async () => {
     const keys = ["ghp_abcdefghij0123456789", "plain"]
     const text = "x".repeat(81)
     const { query } = asked(() => rows(...keys.map((key) => [key, text])))
@@ -107,7 +107,7 @@ describe("a profile", () => {
     expect(JSON.stringify(tables)).not.toContain("ghp_")
   })
 
-  test("leaves out a table that cannot be read, and says so", async () => {
+  test("omits a table that cannot be read, and reports it", async () => {
     const { query } = asked((sql) => (sql.includes("FROM broken") ? new Error("does not work") : rows(["a"])))
     const broken: Table = { name: "broken", columns: [column("a")] }
     const { tables, incomplete } = await profileTables([broken, { ...broken, name: "good" }], query, all)
@@ -134,7 +134,7 @@ describe("a profile", () => {
     expect(incomplete).toBe("not all tables could be profiled within 1000 ms")
   })
 
-  test("keeps a bounded number of values", async () => {
+  test("keeps a limited number of values", async () => {
     const many = Array.from({ length: 2_000 }, (_, i) => [`value number ${i} ${"y".repeat(50)}`])
     const { query } = asked((sql) => (sql.includes("count(*)") ? rows([2_000]) : rows(...many)))
     const names = Array.from({ length: 200 }, (_, i) => ({ name: `t${i}`, columns: [column("x")] }))
@@ -145,7 +145,7 @@ describe("a profile", () => {
     expect(incomplete).toBe("it has more values than a profile can hold")
   })
 
-  test("ends when its caller leaves", async () => {
+  test("ends when its caller aborts", async () => {
     const leave = new AbortController()
     const { query } = asked(() => {
       leave.abort(new Error("left"))
@@ -155,12 +155,12 @@ describe("a profile", () => {
   })
 })
 
-test("a pattern that is no table.column is refused with what to write", () => {
+test("a pattern that is not table.column is refused, with the right form", () => {
   expect(() => excludedColumns(["ssn"])).toThrow('such as "*.ssn", not as "ssn"')
   expect(() => excludedColumns(["a.b.c.d"])).toThrow("schema.table.column")
 })
 
-test("patterns match whole names in any case, also quoted ones, and are no regular expressions", () => {
+test("patterns match whole names in any case, also quoted ones, and are not regular expressions", () => {
   const isExcluded = excludedColumns(["patients.s*", "a+.b"])
   expect(isExcluded('clinic."Patients"', '"SSN"')).toBe(true)
   expect(isExcluded("outpatients", "ssn")).toBe(false)

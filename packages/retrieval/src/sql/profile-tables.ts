@@ -1,6 +1,7 @@
 /**
- * A bounded look at the data of tables: row counts, values of text columns, ranges, a few rows. Each table takes two queries,
- * which go the way of every other query. A profile that runs out of time or size keeps what it has and is marked incomplete.
+ * Samples the data of tables within limits: row counts, values of text columns, ranges, a few rows. Each table takes two
+ * queries, which are subject to the usual checks. A profile that exceeds its time or size keeps what it has and is marked
+ * incomplete.
  */
 import type { Json } from "@superstep/engine"
 import type {
@@ -27,17 +28,17 @@ const MAX_TABLES = 150
 const MAX_COLUMNS = 60
 const MAX_ROWS = 2_000
 const MAX_BYTES = 4_000_000
-/** Milliseconds of one query. */
+/** Maximum milliseconds of one query. */
 const QUERY_TIMEOUT = 3_000
-/** Rows past which a table is not read as a whole for its ranges. */
+/** A table with more rows is not scanned for its ranges. */
 const MAX_COUNTED = 2_000_000
 const MAX_VALUES = 200
-/** Characters of all values of a profile. */
+/** Maximum characters of all values of a profile. */
 const MAX_CHARACTERS = 400_000
-/** Longer texts are running text, and no values that a question names. */
+/** Longer strings are prose, not values that a question names. */
 const MAX_VALUE = 80
 const SAMPLE_ROWS = 3
-/** Queries at the same time. */
+/** Concurrent queries. */
 const PARALLEL = 2
 
 export async function profileTables(
@@ -63,7 +64,7 @@ export async function profileTables(
           query(sql, { ...options, timeout: limit(), signal }),
         )
       } catch {
-        // A view that does not work, a table that is locked: the others are looked at all the same.
+        // A broken view or a locked table does not prevent the profile of the others.
         signal?.throwIfAborted()
         failed += 1
       }
@@ -86,7 +87,7 @@ async function profileTable(
 ): Promise<Table> {
   const measured = sampled.filter(({ kind }) => kind === "number" || kind === "date")
   const isLong = (table.rowCount ?? 0) > MAX_COUNTED
-  // One that takes too long leaves the ranges to the rows that are read.
+  // If the scan takes too long, the ranges come from the sampled rows.
   const whole = isLong
     ? undefined
     : await query(rangesOf(table, measured), { rows: 1 }).catch(() => undefined)
@@ -120,13 +121,13 @@ function rangesOf({ name }: Table, measured: readonly SampledColumn[]): string {
 
 function rowsOf({ name }: Table, sampled: readonly SampledColumn[]): string {
   const columns = sampled.map(({ column, kind }) =>
-    // One more than is kept shows what is longer.
+    // One character more than is kept, to detect longer values.
     kind === "text" ? `substr(${column.name}, 1, ${MAX_VALUE + 1})` : column.name,
   )
   return `SELECT ${columns.join(", ")} FROM ${name} LIMIT ${MAX_ROWS}`
 }
 
-/** The most frequent first; none of a column that has mostly running text. */
+/** The most frequent values first. Empty for a column that is mostly prose. */
 function valuesOf(values: readonly Json[]): Partial<Column> {
   const counts = new Map<string, number>()
   let long = 0
@@ -153,7 +154,7 @@ function endsOf(values: readonly Json[]): readonly [Json, Json] | readonly [] {
 
 function compare(one: Json, other: Json): number {
   const [a, b] = [Number(one), Number(other)]
-  // Dates are written so that their text is in their order.
+  // Dates are formatted so that they sort as text.
   if (Number.isNaN(a) || Number.isNaN(b)) return String(one) < String(other) ? -1 : 1
   return a - b
 }
@@ -181,14 +182,14 @@ type ColumnKind = "text" | "label" | "number" | "date"
 
 interface SampledColumn {
   readonly column: Column
-  /** A `label` is short by its type, such as an enumeration; a `text` is cut while it is read. */
+  /** A `label` is short by its type, such as an enumeration. A `text` is truncated while it is read. */
   readonly kind: ColumnKind
 }
 
 const TEXT = /^(?:character|varchar|char\b|bpchar|text|citext|name$|string|"?char"?$)/i
 const NUMBER = /^(?:u?(?:tiny|small|big|huge)?int|integer|numeric|decimal|real|double|float|money)/i
 const DATE = /^(?:date|timestamp|datetime)/i
-/** Large, or meaningless on their own. */
+/** Types that are large, or meaningless on their own. */
 const SKIPPED =
   /\[\]|^(?:array|bit|blob|boolean|bool\b|box|bytea|circle|geography|geometry|hstore|int\d+range|interval|json|line|list|lseg|map|oid|path|pg_|point|polygon|struct|time\b|ts(?:query|vector|tz?range)|union|uuid|varbinary|vector|xml)/i
 
@@ -201,7 +202,7 @@ function kindOf({ type }: Column): ColumnKind | undefined {
 
 export type IsExcluded = (table: string, column: string) => boolean
 
-/** Patterns like `patients.ssn`, `hr.staff.pay` and `*.password`; a `*` stands for any part of a name. */
+/** Patterns such as `patients.ssn`, `hr.staff.pay` and `*.password`; `*` matches any part of a name. */
 export function excludedColumns(patterns: readonly string[] = []): IsExcluded {
   const tests = patterns.map((pattern) => {
     if (!/^[^.]+(?:\.[^.]+){1,2}$/.test(pattern)) {
@@ -230,7 +231,7 @@ function sampledColumns(table: Table, isExcluded: IsExcluded, most: number): Sam
   return sampled
 }
 
-/** The schema, if it is named, and the table; without quotes. */
+/** The table, and its schema if there is one, without quotes. */
 function namePart(table: string): string[] {
   const parts = table.match(/"(?:[^"]|"")*"|[^."]+/g) ?? [table]
   return parts.map((part) => unquoted(part).replaceAll(".", "_"))

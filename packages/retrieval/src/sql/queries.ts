@@ -1,5 +1,4 @@
-/** Limits of queries, and what can be wrong with one in words that a model can act on. Retrying helps with none of these. */
-
+/** Limits of queries, and errors with messages that a model can act on. A retry fixes none of them. */
 import type { SuperstepError } from "@superstep/engine"
 import type { QueryOptions } from "@superstep/engine/patterns"
 import { fatal, wholeNumber } from "../errors.ts"
@@ -16,7 +15,7 @@ export interface QueryLimits {
 
 const DEFAULTS: KnownLimits = { rows: 1_000, bytes: 1_000_000, timeout: 10_000 }
 
-/** A query's own limits come first, then those of the database. */
+/** The limits of the query take precedence over those of the database. */
 export function limitsOf(query: QueryOptions | undefined, database: QueryLimits | undefined): KnownLimits {
   const of = (name: keyof KnownLimits) =>
     wholeNumber(name, query?.[name] ?? database?.[name] ?? DEFAULTS[name])
@@ -28,7 +27,7 @@ export function refused(why: string, cause?: unknown): SuperstepError {
   return fatal("QUERY_REFUSED", `The query was refused: ${why}.`, cause)
 }
 
-/** The database does not understand it, or cannot work it out. */
+/** The database cannot parse or execute the query. */
 export function failed(why: string, cause?: unknown): SuperstepError {
   return fatal("QUERY_FAILED", `The query failed: ${why}`, cause)
 }
@@ -38,7 +37,12 @@ export function timedOut(milliseconds: number, cause?: unknown): SuperstepError 
   return fatal("QUERY_TIMEOUT", message, cause)
 }
 
-/** `what` is a database or a graph, by its id. */
+/** `what` names a database or a graph by its id. */
 export function closed(what: string): SuperstepError {
   return fatal("DATABASE_CLOSED", `The ${what} is closed.`)
 }
+
+/** Advice for messages about an unsafe role: the options in a goal file and in code. */
+export const UNSAFE_ROLE_ADVICE =
+  "To use this role anyway, set `allow_unsafe_role: true` for the database in the goal file, or " +
+  "`allowUnsafeRole: true` in code."

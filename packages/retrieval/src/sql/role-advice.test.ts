@@ -3,14 +3,14 @@ import { expect, test } from "vitest"
 import type { PostgresOptions } from "./postgres.ts"
 import { unsafeRole } from "./postgres-catalog.ts"
 
-/** What a message proposes for the goal file, as lines of YAML. */
+/** The suggestion of a message for the goal file, as lines of YAML. */
 function proposedIn(message: string): string[] {
   return [...message.matchAll(/`([a-z_]+: [^`]+)`(?= for the database in the goal file)/g)].map(
     ([, one]) => one ?? "",
   )
 }
 
-test("what the message about an unsafe role proposes for the goal file, the format accepts", () => {
+test("the goal file accepts what the message about an unsafe role suggests", () => {
   const { message } = unsafeRole("shop", { role: "owner", database: "shop", faults: ["is a superuser"] })
   const proposed = proposedIn(message)
   expect(proposed).toEqual(["allow_unsafe_role: true"])
@@ -25,7 +25,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://a@b/c", $
   expect(diagnostics).toEqual([])
 })
 
-test("and so does the code", () => {
+test("the code accepts what the message about an unsafe role suggests", () => {
   const { message } = unsafeRole("shop", { role: "owner", database: "shop", faults: [] })
   expect(message).toContain("`allowUnsafeRole: true` in code")
   const options = { id: "shop", allowUnsafeRole: true } satisfies PostgresOptions

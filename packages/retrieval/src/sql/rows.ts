@@ -1,9 +1,9 @@
-/** Rows of a result. The programs that run in separate processes use it too: it loads nothing of the engine. */
+/** Rows of a result. Programs in separate processes use this file too, so it must not load the engine. */
 import type { Json } from "@superstep/engine"
 
 export type KnownLimits = Readonly<Record<"rows" | "bytes" | "timeout", number>>
 
-/** Takes rows until one does not fit any more. */
+/** Collects rows until one exceeds the limits. */
 export class BoundedRows {
   readonly rows: Json[][] = []
   isCut = false
@@ -14,7 +14,7 @@ export class BoundedRows {
     this.#limits = limits
   }
 
-  /** False when neither this row nor any after it fits. */
+  /** Returns false if this row does not fit. Later rows are dropped too. */
   add(row: Json[]): boolean {
     if (this.isCut) return false
     this.#bytes += Buffer.byteLength(JSON.stringify(row))
@@ -24,14 +24,14 @@ export class BoundedRows {
   }
 }
 
-/** The number, unless digits would be lost or it is none (NaN); trailing zeros of a fraction do not count as digits. */
+/** The number, or the text if digits would be lost or it is not finite. Trailing zeros of a fraction are not digits. */
 export function exactNumber(text: string): Json {
   const value = Number(text)
   const plain = text.includes(".") ? text.replace(/\.?0+$/, "") : text
   return Number.isFinite(value) && String(value) === plain ? value : text
 }
 
-/** A name as an SQL identifier, whatever it contains. */
+/** Quotes any name as an SQL identifier. */
 export function sqlName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

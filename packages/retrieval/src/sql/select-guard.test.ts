@@ -8,7 +8,7 @@ const dialect = {
 }
 const check = (sql: string) => () => checkSelect(sql, dialect)
 
-describe("what passes", () => {
+describe("allowed queries", () => {
   test.each([
     "SELECT 1",
     "  -- first\n select 1 ; ; -- last",
@@ -23,7 +23,7 @@ describe("what passes", () => {
   ])("%s", (sql) => expect(check(sql)).not.toThrow())
 })
 
-describe("what is refused", () => {
+describe("refused queries", () => {
   test.each([
     ["", "it is empty"],
     ["-- nothing", "it is empty"],
@@ -38,7 +38,7 @@ describe("what is refused", () => {
     ["SELECT x.bad/* */\n(1)", "the function bad is not allowed"],
     ['SELECT "bad"(1)', "the function bad is not allowed"],
     ["SELECT bad\u00a0(1)", "the function bad is not allowed"],
-    // DuckDB reads it as a space.
+    // DuckDB treats it as a space.
     ["SELECT bad\u2060(1)", "the function bad is not allowed"],
     ["SELECT 'a' -- '\r, bad(1) --'", "the function bad is not allowed"],
     ["SELECT E'\\\\', bad('x')", "the function bad is not allowed"],
@@ -55,7 +55,7 @@ describe("what is refused", () => {
   })
 })
 
-test("any text is split or refused, and no code is lost", () => {
+test("any text is tokenized or refused, and no code is lost", () => {
   const piece = fc.constantFrom(
     "'",
     '"',
@@ -79,7 +79,7 @@ test("any text is split or refused, and no code is lost", () => {
     fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
       const sql = pieces.join("")
       try {
-        // A statement after all of it is always seen, unless what comes before does not end.
+        // A statement after all of it is always found, unless the text before does not end.
         expect(sqlTokens(`${sql}\n drop`).at(-1)).toEqual({ kind: "name", text: "drop" })
       } catch (error) {
         if ((error as { code?: string }).code !== "QUERY_REFUSED") throw error

@@ -1,17 +1,17 @@
 /**
- * What a model writes must be one SELECT that calls no function with effects. The databases themselves are set up to
- * hold without this; it says no early, in clear words, and stops what they leave open: locks that others wait for,
- * ending other sessions, changing one's own limits, SQL inside strings.
+ * Accepts only a single SELECT that calls no function with side effects. The databases are configured to be safe without
+ * this check. It refuses early, with a clear message, and blocks what the databases allow: locks, ending other sessions,
+ * changing the session's limits, SQL inside strings.
  */
 import { refused } from "./queries.ts"
 
 export interface Dialect {
   readonly beginnings: readonly string[]
-  /** Undefined: it may be called. */
+  /** Undefined: the function may be called. */
   readonly whyRefused: (name: string) => string | undefined
 }
 
-/** Gives the tokens, for further checks. */
+/** Returns the tokens, for further checks. */
 export function checkSelect(sql: string, dialect: Dialect): readonly SqlToken[] {
   const tokens = sqlTokens(sql)
   if (tokens.every(isSemicolon)) throw refused("it is empty")
@@ -38,12 +38,12 @@ function isSemicolon({ kind, text }: SqlToken): boolean {
 }
 
 export interface SqlToken {
-  /** A name as it is compared: folded to lower case, or as it stands between double quotes. */
+  /** A name as it is compared: in lower case, or unchanged between double quotes. */
   readonly kind: "name" | "quoted name" | "text" | "symbol"
   readonly text: string
 }
 
-/** All that one of the databases takes for a space. */
+/** All characters that one of the databases treats as a space. */
 const SPACE = /[\s\u00a0\u200b\u2060\ufeff]/
 const NAME_START = /[A-Za-z_\u0080-\uffff]/
 const NAME = /[\w$\u0080-\uffff]/
@@ -52,7 +52,7 @@ const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
 export function sqlTokens(sql: string): SqlToken[] {
   if (sql.includes("\0")) throw refused("it contains a NUL character")
   const tokens: SqlToken[] = []
-  // A string that continues after a line break is read by the rules of its first part.
+  // A string that continues after a line break follows the rules of its first part.
   let afterEscapes = false
   let at = 0
   while (at < sql.length) {
@@ -114,7 +114,7 @@ function endOfComment(sql: string, at: number): number {
   throw refused("a comment is not closed")
 }
 
-/** Past the closing quote; a doubled one does not close. */
+/** Returns the position after the closing quote. A doubled quote does not close. */
 function endOfQuoted(sql: string, at: number, quote: string, hasEscapes: boolean): number {
   for (let end = at + 1; end < sql.length; end += 1) {
     if (hasEscapes && sql[end] === "\\") end += 1

@@ -1,4 +1,4 @@
-/** Makes SQLite files for tests. */
+/** Creates SQLite files for tests. */
 import { createRequire } from "node:module"
 import { libsqlPath } from "@superstep/store-sqlite/internal"
 

@@ -1,6 +1,6 @@
 /**
- * SQL for SQLite. The build of SQLite in `libsql` has functions and tables that read and write files (`writefile`, `fsdir`):
- * only functions on the list can be called, and the tables of modules that are not on it cannot be named.
+ * The guard for SQLite. The SQLite build in `libsql` has functions and tables that read and write files (`writefile`,
+ * `fsdir`). Only listed functions may be called, and tables of unlisted modules must not be named.
  */
 import { checkStrictSelect, SelectRefused, type StrictDialect } from "./strict-select.ts"
 
@@ -17,7 +17,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set(
   ).split(" "),
 )
 
-/** Modules whose tables only compute, or read tables of the file itself. */
+/** Modules whose tables only compute, or read tables of the same file. */
 const MODULES: ReadonlySet<string> = new Set(
   "json_each json_tree generate_series fts3 fts4 fts5 rtree rtree_i32 geopoly".split(" "),
 )
@@ -31,7 +31,7 @@ const DIALECT: StrictDialect = {
   refusedWords: new Set(["pragma", "attach", "detach", "vacuum", "into"]),
 }
 
-/** `modules` are those of this SQLite, `tables` the names of the file's own tables. */
+/** `modules` are those of this SQLite, `tables` are the names of the file's own tables. */
 export function checkSqliteSelect(
   sql: string,
   modules: Iterable<string> = [],
@@ -53,7 +53,7 @@ export function checkSqliteSelect(
   }
 }
 
-/** A program of SQLite, as EXPLAIN shows it: the functions that it calls, as `name(arguments)`. */
+/** Checks a compiled query, as EXPLAIN shows it: the functions that it calls, as `name(arguments)`. */
 export function checkProgram(rows: readonly { readonly opcode: unknown; readonly p4: unknown }[]): void {
   for (const { opcode, p4 } of rows) {
     if (!/^(?:Function|PureFunc|Agg)/.test(String(opcode)) || typeof p4 !== "string") continue
@@ -64,5 +64,5 @@ export function checkProgram(rows: readonly { readonly opcode: unknown; readonly
   }
 }
 
-/** What operators call. */
+/** Functions that operators call. */
 const OPERATORS: ReadonlySet<string> = new Set(["like", "glob", "regexp", "match"])

@@ -1,6 +1,6 @@
 /**
- * The program that SQLite runs in, apart from ours: a query cannot be interrupted, and blocks its process.
- * The file is opened for reading, and functions and modules that reach beyond it are refused (sqlite-guard.ts).
+ * The program that runs SQLite in a separate process, because a query cannot be interrupted and blocks its process. The
+ * file is opened for reading, and functions and modules that access anything else are refused (sqlite-guard.ts).
  */
 import { pathToFileURL } from "node:url"
 import type { Json } from "@superstep/engine"
@@ -14,7 +14,7 @@ import { SelectRefused } from "./strict-select.ts"
 
 const { file, driver, memory } = programSettings<SqliteSettings>()
 
-/** What both drivers have. */
+/** The part that both drivers have in common. */
 interface Driver {
   exec(sql: string): unknown
   close(): unknown
@@ -31,7 +31,7 @@ interface Driver {
 
 await answerParent<SqliteRequest, SqliteReply>(
   async () => async (request) => {
-    // One for each request: a statement that is not read to its end would hold on to what it saw.
+    // One per request: an unfinished statement would keep its snapshot.
     const database = open()
     try {
       return { ok: request.do === "schema" ? tablesIn(database) : query(database, request) }
@@ -47,7 +47,8 @@ await answerParent<SqliteRequest, SqliteReply>(
 
 function open(): Driver {
   const database = openFile()
-  // Views may not call what a query may not. The limit is SQLite's own: no timer fires while a query runs.
+  // Views must not call functions that queries must not call. SQLite enforces the limit itself, because no timer fires
+  // while a query runs.
   const settings = [
     "query_only = ON",
     "trusted_schema = OFF",
@@ -107,7 +108,7 @@ function toJson(value: unknown): Json {
 
 type All = (sql: string, ...values: string[]) => Record<string, unknown>[]
 
-/** Rows are counted up to this many. */
+/** Maximum rows to count. */
 const MAX_COUNTED = 100_000
 
 function sqliteTables(all: All): Table[] {
@@ -126,7 +127,7 @@ function sqliteTables(all: All): Table[] {
 }
 
 function tableOf(all: All, name: string, type: string): Table {
-  // Hidden ones, of virtual tables, have 1.
+  // Hidden columns of virtual tables have the value 1.
   const columns = all(
     "SELECT name, type, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid",
     name,
@@ -155,7 +156,7 @@ function foreignKeysOf(all: All, table: string): ForeignKey[] {
   for (const { id, table: other, from, to } of rows) {
     const key = byId.get(id) ?? { columns: [], table: asWritten(other), references: [] }
     key.columns.push(asWritten(from))
-    // Without a column it refers to the primary key.
+    // Without a column, the key refers to the primary key.
     if (to !== null) key.references.push(asWritten(to))
     byId.set(id, key)
   }

@@ -35,7 +35,7 @@ afterAll(async () => {
 })
 
 describe("a SQLite file", () => {
-  test("has its tables and views with types and keys, and none that cannot be asked", async () => {
+  test("has its tables and views with types and keys, except those that cannot be queried", async () => {
     const tables = await clinic.schema()
     expect(tables.map(({ name }) => name)).toEqual(["doctors", "fees", "notes", "visits"])
     expect(tables.find(({ name }) => name === "doctors")).toEqual({
@@ -82,7 +82,7 @@ describe("a SQLite file", () => {
     })
   })
 
-  test("gives no more rows and bytes than the limits let through", async () => {
+  test("returns no more rows and bytes than the limits allow", async () => {
     expect(await clinic.query("SELECT id FROM doctors ORDER BY id", { rows: 1 })).toEqual({
       columns: ["id"],
       rows: [[1]],
@@ -94,7 +94,7 @@ describe("a SQLite file", () => {
     })
   })
 
-  test("says what SQLite says to a query that it does not understand", async () => {
+  test("reports SQLite's error for a query that it cannot parse", async () => {
     await expect(clinic.query("SELECT nome FROM doctors")).rejects.toMatchObject({
       code: "QUERY_FAILED",
       message: expect.stringContaining("no such column: nome"),
@@ -122,14 +122,14 @@ describe("a SQLite file", () => {
     await database.close?.()
   })
 
-  test("is not asked after it is closed", async () => {
+  test("is not queried after it is closed", async () => {
     const database = sqliteDatabase({ id: "x", file: join(folder, "no.db") })
     await database.close?.()
     await expect(database.schema()).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
   })
 })
 
-describe("what a model writes can only read the file", () => {
+describe("a query that a model writes can only read the file", () => {
   const written = () => join(folder, "written")
   const ATTACKS: readonly (readonly [string, string])[] = [
     ["a statement that writes", "DELETE FROM doctors"],
@@ -175,7 +175,7 @@ describe("what a model writes can only read the file", () => {
     expect((await clinic.query("SELECT count(*) FROM doctors")).rows).toEqual([[2]])
   })
 
-  test("more memory than it may have", async () => {
+  test("cannot use more memory than allowed", async () => {
     const small = sqliteDatabase({ id: "x", file: join(folder, "a clinic #1.db"), memory: 20 })
     const huge = "SELECT length(printf('%.*c', 900000000, 'x') || printf('%.*c', 99999999, 'y'))"
     await expect(small.query(huge)).rejects.toThrow("it exceeded the memory limit of 20 MB")
@@ -183,7 +183,7 @@ describe("what a model writes can only read the file", () => {
     await small.close?.()
   })
 
-  test("a function that SQLite would call, whatever the text looks like", () => {
+  test("cannot call a forbidden function, whatever the text looks like", () => {
     expect(() => checkProgram([{ opcode: "Function", p4: "writefile(2)" }])).toThrow("writefile")
     expect(() =>
       checkProgram([
@@ -193,7 +193,7 @@ describe("what a model writes can only read the file", () => {
     ).not.toThrow()
   })
 
-  test("a file that is being written by another program can be asked", async () => {
+  test("a file that another program is writing can be queried", async () => {
     const file = join(folder, "busy.db")
     const writer = openSqlite(file)
     writer.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (a); BEGIN; INSERT INTO t VALUES (1)")

@@ -17,13 +17,13 @@ import { SelectRefused } from "./strict-select.ts"
 
 export interface SqliteOptions {
   readonly id: string
-  /** What people call it. Default: the id. */
+  /** The name for people. Default: the id. */
   readonly name?: string | undefined
   readonly file: string
   readonly limits?: QueryLimits | undefined
-  /** Megabytes that a query may take. Default 512. */
+  /** Maximum megabytes of a query. Default 512. */
   readonly memory?: number | undefined
-  /** How `profile` looks at the data. */
+  /** Options of `profile`. */
   readonly profile?: ProfileOptions | undefined
 }
 
@@ -38,15 +38,15 @@ export type SqliteReply =
 /** The program's only argument, as JSON. */
 export interface SqliteSettings {
   readonly file: string
-  /** The module of `libsql`; absent: Node's own SQLite. */
+  /** The module of `libsql`. Absent: Node's own SQLite. */
   readonly driver?: string | undefined
   /** Bytes. */
   readonly memory: number
 }
 
-/** What a query that is late gets to end by itself. */
+/** Milliseconds that a late query gets to end by itself. */
 const GRACE = 500
-/** The schema of a large file on a slow disk. */
+/** Milliseconds to read the schema of a large file on a slow disk. */
 const SCHEMA_TIMEOUT = 30_000
 
 export function sqliteDatabase(options: SqliteOptions): Database {
@@ -68,7 +68,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     })
     if ("ok" in reply) return reply.ok as R extends { do: "schema" } ? readonly Table[] : QueryResult
     if (reply.error === "refused") throw refused(reply.message)
-    if (reply.message === "out of memory") throw tooMuchMemory(memory)
+    if (reply.message === "out of memory") throw memoryExceeded(memory)
     throw request.do === "schema" || /not a database/.test(reply.message)
       ? unreadable(file, reply.message)
       : failed(reply.message)
@@ -77,7 +77,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
   const schema = (asked?: AskOptions) => ask({ do: "schema" }, SCHEMA_TIMEOUT, asked?.signal)
   const query = async (sql: string, asked?: QueryOptions) => {
     const limits = limitsOf(asked, options.limits)
-    // Again in the process, which knows the modules of its SQLite.
+    // The process checks the query again, because it knows the modules of its SQLite.
     try {
       checkSqliteSelect(sql)
     } catch (error) {
@@ -105,7 +105,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
   }
 }
 
-/** libsql first: it is the same for every version of Node. */
+/** libsql takes precedence, because it is the same for every version of Node. */
 function driverPath(): string | undefined {
   try {
     return libsqlPath()
@@ -115,7 +115,7 @@ function driverPath(): string | undefined {
   }
 }
 
-/** Its size and time of change, and those of what was not yet written into it: any difference counts. */
+/** The size and the modification time of the file and of its write-ahead log. Any difference counts. */
 async function fingerprintOf(file: string): Promise<Fingerprint> {
   const seen = [file, `${file}-wal`].map(async (path) => {
     const found = await stat(path).catch(() => undefined)
@@ -140,6 +140,6 @@ function ended({ why, exit }: ProgramEnded, limit: number, id: string): Superste
   return why === "late" ? timedOut(limit) : failed(`it crashed SQLite (${exit}).`)
 }
 
-function tooMuchMemory(memory: number): SuperstepError {
+function memoryExceeded(memory: number): SuperstepError {
   return failed(`it exceeded the memory limit of ${Math.round(memory / 1_000_000)} MB.`)
 }

@@ -1,9 +1,12 @@
 /**
- * One SELECT for SQLite or MySQL, checked before the database sees it: it begins as a query, it is one statement, and it
- * calls only functions that are known to be harmless. What could be read in two ways, by us and by the server, is refused.
+ * Checks one SELECT for SQLite or MySQL before the database sees it: it begins as a query, it is one statement, and it
+ * calls only functions that are known to be harmless. Syntax that the server could parse differently is refused.
  */
 
-/** What a query must not contain, and why. The programs that run in separate processes use it: it loads nothing of the engine. */
+/**
+ * A query that is not allowed, with the reason. Programs in separate processes use it, so this file must not load the
+ * engine.
+ */
 export class SelectRefused extends Error {}
 
 export interface StrictDialect {
@@ -13,11 +16,11 @@ export interface StrictDialect {
   readonly names: Readonly<Record<string, string>>
   /** A backslash escapes the next character of a string. */
   readonly hasEscapes: boolean
-  /** Characters that may stand for something else than an operator. */
+  /** Characters that may have another meaning than an operator. */
   readonly refusedSymbols: string
   /** Functions, by their names in lower case. */
   readonly functions: ReadonlySet<string>
-  /** Words that do more than read, or take another meaning than in a SELECT. */
+  /** Words that do more than read, or that have another meaning outside of a SELECT. */
   readonly refusedWords: ReadonlySet<string>
 }
 
@@ -27,7 +30,7 @@ export interface StrictToken {
   readonly text: string
 }
 
-/** Gives the tokens, for further checks. */
+/** Returns the tokens, for further checks. */
 export function checkStrictSelect(sql: string, dialect: StrictDialect): readonly StrictToken[] {
   const tokens = withoutLastSemicolons(strictTokens(sql, dialect))
   if (tokens.length === 0) throw new SelectRefused("it is empty")
@@ -87,7 +90,7 @@ const BEFORE_PARENTHESIS: ReadonlySet<string> = new Set(
   ).split(" "),
 )
 
-/** `WITH totals(name, n) AS (…`: no call can be followed by that. */
+/** Whether this is the column list of `WITH totals(name, n) AS (…`, which is not a call. */
 function isColumnList(tokens: readonly StrictToken[], open: number): boolean {
   let depth = 0
   for (let at = open; at < tokens.length; at += 1) {
@@ -113,7 +116,7 @@ function withoutLastSemicolons(tokens: readonly StrictToken[]): readonly StrictT
 const SPACE = /[ \t\n\r\f]/
 const NAME_START = /[A-Za-z_\u0080-\uffff]/
 const NAME = /[\w$\u0080-\uffff]/
-/** Some take a lone carriage return for the end of a line, some do not. */
+/** Only some databases treat a lone carriage return as the end of a line. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to refuse.
 const AMBIGUOUS = /[\0-\x08\x0b\x0e-\x1f\x7f]|\r(?!\n)/
 
@@ -143,7 +146,7 @@ function strictTokens(
       while (at < sql.length && NAME.test(sql[at] as string)) at += 1
       tokens.push({ kind: "name", text: sql.slice(start, at).toLowerCase() })
     } else if (/[0-9]/.test(char)) {
-      // `1e5`, `0x1f`, and `1st`, which some take for a name.
+      // `1e5`, `0x1f`, and `1st`, which some databases parse as a name.
       while (at < sql.length && /[\w$.\u0080-\uffff]/.test(sql[at] as string)) at += 1
       const text = sql.slice(start, at)
       if (!/^(?:0x[\da-f]+|\d+(?:\.\d*)?(?:e\d*)?)$/i.test(text))
@@ -157,14 +160,14 @@ function strictTokens(
   return tokens
 }
 
-/** MySQL takes `--` for two operators unless a space follows. */
+/** MySQL parses `--` as two operators unless a space follows. */
 function endOfLine(sql: string, at: number): number {
   if (!/^--(?:[ \t\r\n]|$)/.test(sql.slice(at, at + 3))) throw new SelectRefused("write a space after --")
   const end = sql.indexOf("\n", at)
   return end < 0 ? sql.length : end
 }
 
-/** MySQL runs what is in some comments, and some databases let them nest. */
+/** MySQL executes the content of some comments, and some databases nest them. */
 function endOfComment(sql: string, at: number): number {
   const end = sql.indexOf("*/", at + 2)
   if (end < 0) throw new SelectRefused("a comment is not closed")
@@ -174,12 +177,12 @@ function endOfComment(sql: string, at: number): number {
   return end + 2
 }
 
-/** Past the closing quote; a doubled one does not close. */
+/** Returns the position after the closing quote. A doubled quote does not close. */
 function endOfQuoted(sql: string, at: number, quote: string, hasEscapes: boolean): number {
   for (let end = at + 1; end < sql.length; end += 1) {
     if (hasEscapes && sql[end] === "\\") end += 1
     else if (sql[end] === quote) {
-      // SQLite does not double a closing bracket.
+      // In SQLite, a doubled closing bracket is not an escape.
       if (quote === "]" || sql[end + 1] !== quote) return end + 1
       end += 1
     }

@@ -46,7 +46,7 @@ function open({ data, cache }: Place) {
 const LAMPS = "colour,pieces\nred,3\nblue,4\n"
 const SUM = "SELECT sum(pieces) AS n FROM lamps"
 
-test("files are read once for all processes, and what was wrong with them stays known", async () => {
+test("files are read once for all processes, and their problems stay known", async () => {
   const at = place()
   at.write("lamps.csv", LAMPS)
   at.write("damaged.parquet", "PAR1 and nothing")
@@ -86,7 +86,7 @@ test("a changed file is read again, even if its size and time are the same (C3)"
   expect(read).toEqual(["lamps.csv"])
 })
 
-test("a file more, a file less or a file by another name is another set (C3)", async () => {
+test("an additional, a missing or a renamed file is another set (C3)", async () => {
   const at = place()
   at.write("lamps.csv", LAMPS)
   expect(await open(at).database.schema()).toHaveLength(1)
@@ -96,7 +96,7 @@ test("a file more, a file less or a file by another name is another set (C3)", a
   expect((await open(at).database.schema()).map(({ name }) => name)).toEqual(["desks"])
 })
 
-test("several that load the same files at once all answer, and one entry is kept (C1, C2)", async () => {
+test("concurrent loads of the same files all answer, and one entry is kept (C1, C2)", async () => {
   const at = place()
   at.write("lamps.csv", LAMPS)
   const all = [open(at), open(at)]
@@ -104,7 +104,7 @@ test("several that load the same files at once all answer, and one entry is kept
   expect(readdirSync(at.tables)).toEqual([expect.stringMatching(/^tables-[0-9a-f]{32}$/)])
 })
 
-test("what a killed process has left is removed, and what a running one makes is not (C1)", async () => {
+test("leftovers of a killed process are removed, and entries of a running one are not (C1)", async () => {
   const at = place()
   at.write("lamps.csv", LAMPS)
   const ended = join(at.tables, "making-2147483646-x")
@@ -115,7 +115,7 @@ test("what a killed process has left is removed, and what a running one makes is
   expect([existsSync(ended), existsSync(running)]).toEqual([false, true])
 })
 
-test("an entry that is damaged, or was removed while it was open, is made again", async () => {
+test("an entry that is damaged, or was removed while it was open, is created again", async () => {
   const at = place()
   at.write("lamps.csv", LAMPS)
   const first = open(at)
@@ -128,7 +128,7 @@ test("an entry that is damaged, or was removed while it was open, is made again"
   expect(first.read).toEqual(["lamps.csv", "lamps.csv"])
 })
 
-test("beyond its size, entries that were used longest ago go first, and none of the last hour (C4)", async () => {
+test("beyond its size, the least recently used entries are removed first, and none of the last hour (C4)", async () => {
   const { tables } = place()
   const cache = (await TableCache.open(tables, 250)) as TableCache
   const make = async (name: string, ageInHours: number) => {
@@ -148,7 +148,7 @@ test("beyond its size, entries that were used longest ago go first, and none of 
   expect(readdirSync(tables).sort()).toEqual(["tables-d", "tables-e", "tables-f"])
 })
 
-test("an entry that is used counts as new (C4)", async () => {
+test("using an entry makes it recent (C4)", async () => {
   const { tables } = place()
   const cache = (await TableCache.open(tables)) as TableCache
   const making = await cache.make()
@@ -175,14 +175,14 @@ test.skipIf(process.platform === "win32")(
   },
 )
 
-test("a cache that cannot be made does not keep files from being read", async () => {
+test("an unusable cache does not prevent files from being read", async () => {
   const at = place()
   at.write("lamps.csv", LAMPS)
   writeFileSync(at.cache, "a file")
   expect(await open(at).database.report()).toMatchObject([{ rows: 2 }])
 })
 
-test("the cache is where the environment says, else where the system has caches", () => {
+test("the cache folder comes from the environment, else from the system", () => {
   expect(cacheFolder({ SUPERSTEP_CACHE: "/c", XDG_CACHE_HOME: "/x", HOME: "/h" }, "linux")).toBe("/c")
   expect(cacheFolder({ XDG_CACHE_HOME: "/x", HOME: "/h" }, "linux")).toBe(join("/x", "superstep"))
   expect(cacheFolder({ HOME: "/h" }, "linux")).toBe(join("/h", ".cache", "superstep"))

@@ -1,11 +1,14 @@
 /**
- * Loaded files that are kept between processes: a folder with an entry for each set of files.
+ * Caches loaded files for later processes: a folder with an entry for each set of files.
  *
- * C1 An entry is made under a name of its own and renamed when it is whole: nobody sees half of one, whoever is killed.
- * C2 Two processes may make the same entry at once; the first one's is kept, and both use it.
- * C3 An entry is named after the paths, sizes and times of its files, and after what read them: changed files have another.
- * C4 Beyond a size, the entries that were used longest ago are removed, but none that was used within the last hour.
- * C5 Only its owner can read or write it; a folder of somebody else's is not used.
+ * C1 An entry is created under a temporary name and renamed when it is complete. No process sees an incomplete entry,
+ *    even after a crash.
+ * C2 Two processes may create the same entry at once; the first one is kept, and both use it.
+ * C3 The name of an entry is derived from the paths, sizes and modification times of its files, and from the reader's
+ *    version: changed files have another entry.
+ * C4 If the cache exceeds its maximum size, the least recently used entries are removed, except those used within the
+ *    last hour.
+ * C5 Only the owner can read or write the folder; a folder of another user is not used.
  */
 import { createHash, randomUUID } from "node:crypto"
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises"
@@ -17,7 +20,7 @@ import type { FileReport, TableFile } from "./file-sources.ts"
 const VERSION = 1
 const DEFAULT_BYTES = 2_000_000_000
 const HOUR = 3_600_000
-/** Bytes of a file that is compared as a whole, as its times may not tell. */
+/** Files up to this size are compared by content, because their times may be too coarse. */
 const SMALL = 64_000
 
 const DATABASE = "tables.duckdb"
@@ -25,7 +28,7 @@ const CONTENTS = "contents.json"
 const ENTRY = "tables-"
 const MAKING = "making-"
 
-/** What is known of an entry without opening its database. */
+/** The contents of an entry, known without opening its database. */
 interface Contents {
   readonly reports: readonly FileReport[]
   readonly tables: readonly Table[]
@@ -35,16 +38,16 @@ export interface CacheEntry extends Contents {
   readonly database: string
 }
 
-/** A folder in which an entry is made. */
+/** A folder in which an entry is created. */
 export interface Making {
   readonly folder: string
   readonly database: string
-  /** Keeps it as the entry of this name. Gives what is to be used from now on. */
+  /** Stores the entry under this name. Returns the entry to use from now on. */
   keep(name: string, contents: Contents): Promise<CacheEntry>
   drop(): Promise<void>
 }
 
-/** Where caches are kept: `SUPERSTEP_CACHE`, or the place that the system has for them; undefined where it has none. */
+/** The cache folder: `SUPERSTEP_CACHE`, or the system's usual place. Undefined if there is none. */
 export function cacheFolder(
   env: Readonly<Record<string, string | undefined>>,
   platform: NodeJS.Platform = process.platform,
@@ -68,7 +71,7 @@ export class TableCache {
     this.#maxBytes = maxBytes
   }
 
-  /** Undefined where no safe one can be had (C5): files are then loaded each time. */
+  /** Undefined if there is no safe folder (C5): files are then loaded each time. */
   static async open(folder: string, maxBytes = DEFAULT_BYTES): Promise<TableCache | undefined> {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -80,7 +83,7 @@ export class TableCache {
     }
   }
 
-  /** The whole entry of that name. */
+  /** The complete entry with that name. */
   async find(name: string): Promise<CacheEntry | undefined> {
     const folder = join(this.#folder, name)
     try {
@@ -88,7 +91,7 @@ export class TableCache {
       const database = join(folder, DATABASE)
       await stat(database)
       const now = new Date()
-      // What is used last goes last (C4). A folder that cannot be written to does as well.
+      // Marks the entry as recently used (C4). A read-only folder works too.
       await utimes(folder, now, now).catch(() => undefined)
       return { ...contents, database }
     } catch {
@@ -96,7 +99,7 @@ export class TableCache {
     }
   }
 
-  /** For an entry whose database cannot be opened. */
+  /** Removes an entry whose database cannot be opened. */
   async remove(name: string): Promise<void> {
     await rm(join(this.#folder, name), { recursive: true, force: true })
   }
@@ -123,7 +126,7 @@ export class TableCache {
     }
   }
 
-  /** C4; and what a process that was killed has left (C1). */
+  /** Removes old entries (C4), and leftovers of crashed processes (C1). */
   async #removeOld(used: string): Promise<void> {
     const entries: { readonly path: string; readonly bytes: number; readonly usedAt: number }[] = []
     for (const name of await readdir(this.#folder)) {
@@ -154,7 +157,7 @@ function isRunning(name: string): boolean {
   }
 }
 
-/** The name of the entry of these files as they are now (C3); `reader` is what reads them, with its version. */
+/** The name of the entry of these files in their current state (C3); `reader` is the reader with its version. */
 export async function entryName(files: readonly TableFile[], reader: string): Promise<string> {
   const parts: unknown[] = [VERSION, reader]
   for (const { path, file, table, format } of files) {

@@ -1,4 +1,4 @@
-/** Makes Excel workbooks for tests: the least that a reader takes for one. */
+/** Creates Excel workbooks for tests: the minimum that a reader accepts. */
 import { writeFileSync } from "node:fs"
 import { crc32 } from "node:zlib"
 

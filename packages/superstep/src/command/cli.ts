@@ -1,4 +1,4 @@
-/** What every command receives: the process around it, its output, and the exit codes. */
+/** The context of every command: the process it runs in, its output streams, and the exit codes. */
 import type { Readable, Writable } from "node:stream"
 import type { RunResult, RunStatus } from "@superstep/engine"
 import type { Command } from "commander"
@@ -61,7 +61,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 const USAGE = new Set(["BUDGET_UNPRICED", "MODEL_KEY_MISSING", "MODEL_MISSING"])
 
 export function exitCodeOf(status: Exclude<RunStatus, "running">, error?: RunResult["error"]): ExitCode {
-  // A module's models are known only when its agents call them: what is missing is for the caller to set.
+  // The models of a module are known only when its agents call them. The caller must set what is missing.
   if (status === "failed" && USAGE.has(error?.code ?? "")) return EXIT.usage
   return EXIT[status]
 }

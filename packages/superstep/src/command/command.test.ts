@@ -18,7 +18,7 @@ function folder(): string {
 
 interface Process {
   readonly child: ChildProcess
-  /** Resolves when the text is on stdout or stderr. */
+  /** Resolves when stdout or stderr contains the text. */
   seen(text: string): Promise<void>
   readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>
 }
@@ -71,7 +71,7 @@ it("is stopped with Ctrl-C and resumed in another process, which repeats nothing
 })
 
 it.each(["SIGTERM", "SIGHUP"] as const)(
-  "releases the run on %s, and says how to resume it",
+  "releases the run on %s, and prints how to resume it",
   async (signal) => {
     const cwd = folder()
     const first = started(cwd, ["run", moduleFile("slow"), "x"])
@@ -85,7 +85,7 @@ it.each(["SIGTERM", "SIGHUP"] as const)(
   },
 )
 
-it("releases the run when the reader of its output exits, and says how to resume it", async () => {
+it("releases the run when the reader of its output exits, and prints how to resume it", async () => {
   const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
   await seen("task.started")
   child.stdout?.destroy()
@@ -94,7 +94,7 @@ it("releases the run when the reader of its output exits, and says how to resume
   expect(stderr).toMatch(/^loaded\nStopped\. .*\n {2}superstep runs resume \S+\n$/)
 })
 
-it("has nothing but JSON on stdout with --json, whatever a module prints", async () => {
+it("prints only JSON on stdout with --json, whatever a module prints", async () => {
   const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
   await seen("task.started")
   child.kill("SIGTERM")
@@ -104,7 +104,7 @@ it("has nothing but JSON on stdout with --json, whatever a module prints", async
   for (const line of stdout.trimEnd().split("\n")) expect(() => JSON.parse(line)).not.toThrow()
 })
 
-it("says how to find what is wrong in a module that Node cannot read", async () => {
+it("prints how to find the error in a module that Node cannot parse", async () => {
   const cwd = folder()
   writeFileSync(join(cwd, "syntax.mjs"), "export default 1 2")
   const { code, stdout, stderr } = await started(cwd, ["run", "syntax.mjs", "x"]).ended

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest"
 import { superstep } from "./test-io.test-support.ts"
 
-it("without a command it shows what there is, on stderr, and that is a matter of usage", async () => {
+it("without a command it lists the commands on stderr, which is a usage error", async () => {
   const { code, stdout, stderr } = await superstep([])
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   expect(stderr).toContain("Usage: superstep COMMAND")
 })
 
-it("has colours in its help only where that is read on a terminal", async () => {
+it("has colours in its help only on a terminal", async () => {
   expect((await superstep([], { terminals: ["stdout"] })).stderr).not.toContain("\x1B")
   expect((await superstep([], { terminals: ["stderr"] })).stderr).toContain("\x1B")
   expect((await superstep(["--help"], { terminals: ["stderr"] })).stdout).not.toContain("\x1B")
@@ -20,7 +20,7 @@ it.each([
   ["valdiate", "Did you mean superstep validate?"],
   ["fly", "See superstep --help."],
   ["--json", "Flags follow the command: superstep COMMAND --json."],
-])("%s is no command, and it says what may be meant", async (word, hint) => {
+])("%s is an unknown command, and the error suggests a known one", async (word, hint) => {
   const { code, stdout, stderr } = await superstep([word, "x.yaml"])
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   expect(stderr.replace(/\s+/g, " ")).toContain(hint)

@@ -12,7 +12,7 @@ export interface CommandEntry {
   readonly load: () => Promise<MakeCommand>
 }
 
-/** Each module is loaded when its command is used, so that a command does not pay for the others. */
+/** Each module is loaded on first use, so that a command does not load the others. */
 export const COMMANDS: readonly CommandEntry[] = [
   entry("run", "run a workflow, or talk to an agent", () => import("./commands/run.ts")),
   entry(
@@ -111,7 +111,7 @@ function entryFor(name: string): CommandEntry {
   throw usageError(`Unknown command "${name}". ${hint}`)
 }
 
-/** A command with a default subcommand would take an unknown word for an argument of that one. */
+/** A command with a default subcommand would treat an unknown word as an argument of that subcommand. */
 function checkSubcommand(command: Command, [word]: readonly string[]): void {
   const names = command.commands.map((below) => below.name())
   if (names.length === 0 || word === undefined || word.startsWith("-")) return
@@ -124,7 +124,7 @@ export async function loadCommand({ name, load }: CommandEntry, cli: Cli): Promi
   return configure(make(cli).name(`superstep ${name}`), cli)
 }
 
-/** Makes the command and its subcommands write to the CLI's streams, and leave exiting to `main`. */
+/** Makes the command and its subcommands write to the CLI's streams, and leave the exit to `main`. */
 function configure(command: Command, cli: Cli): Command {
   for (const below of command.commands) configure(below, cli)
   return command

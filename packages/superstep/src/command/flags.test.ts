@@ -22,21 +22,21 @@ describe("a time", () => {
   ])("%s is %d ms", (text, milliseconds) => expect(parseDuration(text)).toBe(milliseconds))
 
   it.each(["", "abc", "-1s", "0s", "5x", "s", "1e9d", "Infinity", "99999999999999999d"])(
-    "is not %j",
+    "refuses %j",
     (text) => expect(() => parseDuration(text)).toThrow("Write a time above 0, for example 90s"),
   )
 })
 
 describe("a budget", () => {
-  it("has tokens, dollars and seconds, one of them or more", () => {
+  it("has tokens, dollars and seconds, one or more of them", () => {
     expect(parseBudget("tokens=1000,usd=.5,seconds=60")).toEqual({ tokens: 1000, usd: 0.5, seconds: 60 })
   })
 
-  it.each(["", "tokens", "tokens=", "tokens=-1", "usd=0", "euro=3", "tokens=1;usd=2"])("is not %j", (text) =>
+  it.each(["", "tokens", "tokens=", "tokens=-1", "usd=0", "euro=3", "tokens=1;usd=2"])("refuses %j", (text) =>
     expect(() => parseBudget(text)).toThrow("Write one or more of tokens=10000,usd=0.5,seconds=60,"),
   )
 
-  it("has calls and iterations, and a misspelled part is named with the nearest one", () => {
+  it("has calls and iterations, and a misspelled part is reported with the nearest one", () => {
     const calls = { modelCalls: 3, toolCalls: 4, iterations: 5 }
     expect(parseBudget("modelCalls=3,toolCalls=4,iterations=5")).toEqual(calls)
     expect(limitsOf({ budget: calls })).toEqual({ budget: calls })
@@ -49,7 +49,7 @@ describe("a budget", () => {
     }
   })
 
-  it("bounds the time together with --timeout: the shorter one counts", () => {
+  it("limits the time together with --timeout: the shorter one applies", () => {
     expect(limitsOf({ timeout: 5_000, budget: { seconds: 2, usd: 1 } })).toEqual({
       timeout: 2_000,
       budget: { usd: 1 },
@@ -61,17 +61,17 @@ describe("a budget", () => {
 })
 
 describe("--model", () => {
-  it("is for all agents, or for one, and may be given again", () => {
+  it("is for all agents, or for one, and is repeatable", () => {
     const choices = parseModel("b=openai/gpt-5", parseModel("a=offline", parseModel("scripted:x=y.yaml")))
     expect(choices).toEqual({ all: "scripted:x=y.yaml", byAgent: { a: "offline", b: "openai/gpt-5" } })
   })
 
-  it.each(["=offline", "a=", " "])("is not %j", (text) =>
+  it.each(["=offline", "a=", " "])("refuses %j", (text) =>
     expect(() => parseModel(text)).toThrow("AGENT=NAME"),
   )
 })
 
-it("--set takes the first = as the end of the key", () => {
+it("--set splits at the first =", () => {
   expect(parseSet("b=2", parseSet("a=x=y"))).toEqual({ a: "x=y", b: "2" })
   expect(() => parseSet("=1")).toThrow("key=value")
 })
@@ -87,7 +87,7 @@ it("--set-secret takes a value, or the name of an environment variable, and repe
 })
 
 describe("--price", () => {
-  it("is the input's and the output's price of a model, for several models", () => {
+  it("is the input and the output price of a model, for several models", () => {
     const first = parsePrice("azure/gpt=1.25,10")
     expect(parsePrice("openai-compatible/a/b=0,.5", first)).toEqual({
       "azure/gpt": { input: 1.25, output: 10 },
@@ -95,7 +95,7 @@ describe("--price", () => {
     })
   })
 
-  it.each(["azure/gpt", "gpt=1,2", "azure/gpt=1", "azure/gpt=1,x"])("is not %j", (text) =>
+  it.each(["azure/gpt", "gpt=1,2", "azure/gpt=1", "azure/gpt=1,x"])("refuses %j", (text) =>
     expect(() => parsePrice(text)).toThrow("provider/model=INPUT,OUTPUT"),
   )
 })

@@ -1,4 +1,4 @@
-/** The flags that commands share: how they are written, and what they mean. */
+/** The flags that several commands share. */
 import type { Budget, Limits } from "@superstep/engine"
 import type { Prices } from "@superstep/engine/models"
 import { nearest } from "@superstep/engine/text"
@@ -24,7 +24,7 @@ export interface DefinitionFlags {
   readonly set?: Readonly<Record<string, string>> | undefined
   /** By name; undefined: read the environment variable of that name. */
   readonly setSecret?: Readonly<Record<string, string | undefined>> | undefined
-  /** Labels of the run beside those of the command line itself. */
+  /** Labels that the user sets, in addition to those of the CLI. */
   readonly label?: Readonly<Record<string, string>> | undefined
   /** A conversation over a goal configuration. */
   readonly chat?: true | undefined
@@ -166,7 +166,7 @@ export function runIdFlag(command: Command): Command {
   return command.option("--run-id <id>", "set the run's id; join the run if it exists", parseName)
 }
 
-/** For every run of a conversation. */
+/** Flags for every run of a conversation. */
 export function turnFlags(command: Command): Command {
   return addFlags(
     command.option("--thread <id>", "continue this conversation", parseName),
@@ -198,7 +198,7 @@ export function boundFlags(command: Command): Command {
     .option("--max-value-bytes <n>", "limit the size of one value, as JSON (default: 32 MB)", parseCount)
 }
 
-/** The engine's options for these flags, besides those that the definition was loaded with. */
+/** The engine's options for these flags, except those that were used to load the definition. */
 export function limitsOf(
   { timeout, maxSteps, maxValueBytes, budget = {} }: BoundFlags,
   dialect?: string,

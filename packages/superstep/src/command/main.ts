@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `superstep` executable. Where no module of the user's is loaded, it starts from one bundled file that includes the
- * engine, which exists after a build; otherwise it starts from modules, so that a user's module shares the engine with it.
+ * The `superstep` executable. If no user module is loaded, it starts from one bundled file that includes the engine and
+ * that exists after a build. Otherwise it starts from modules, so that a user's module shares the engine with the CLI.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import module, { createRequire } from "node:module"
@@ -26,17 +26,17 @@ async function run(argv: readonly string[]): Promise<void> {
   process.exit(code)
 }
 
-/** `run`, `runs-show`: the words that choose what is executed. */
+/** `run`, `runs-show`: the words that select the command. */
 function commandOf([command = "", below = ""]: readonly string[]): string {
   if (command !== "runs") return command
   return /^[a-z]+$/.test(below) ? `runs-${below}` : "runs-list"
 }
 
-/** Whether no module of the user's is loaded, which would have to share the engine. */
+/** Whether the command loads no user module, which would have to share the engine. */
 function loadsNoModule(command: string, words: readonly string[]): boolean {
   return (
     /^[a-z-]+$/.test(command) &&
-    // Its folders may have modules.
+    // The folders of a worker may contain modules.
     command !== "worker" &&
     (WITHOUT_MODULES.test(command) || words.some((word) => /\.(ya?ml|json)$/i.test(word))) &&
     !words.some((word) => /\.[cm]?[jt]sx?$/i.test(word))
@@ -52,19 +52,20 @@ function modules(): Promise<typeof Program> {
 
 interface LoadedBundle<Exports> {
   readonly exports: Exports
-  /** Stores what has been compiled until now, unless a cache exists. The rest is compiled when it is used. */
+  /** Stores the code that has been compiled so far, unless a cache exists. The rest is compiled on use. */
   saveCache(): void
 }
 
 /**
- * Loads a bundle with V8's code cache: the first start writes the cache beside the file, later ones compile nothing. Whoever
- * may write there may change the bundle itself, so the cache gives nobody new rights.
+ * Loads a bundle with V8's code cache: the first start writes the cache beside the file, and later starts compile
+ * nothing. A user who may write there may also change the bundle, so the cache grants no new rights.
  *
  * The file is a function of `exports`, `require`, `__filename` and `$import`, in ASCII. Its first line is a comment that
- * changes with its text: V8 itself only compares lengths. It imports through `$import`, because V8 loses the referrer of an
- * `import()` in cached code. Each command has a cache of its own, as each compiles another part of the bundle.
+ * changes with its text, because V8 itself only compares lengths. It imports through `$import`, because V8 loses the
+ * referrer of an `import()` in cached code. Each command has its own cache, because each compiles another part of the
+ * bundle.
  *
- * Returns undefined if there is no such file.
+ * Returns undefined if the file does not exist.
  */
 function loadWithCodeCache<Exports>(file: string, command: string): LoadedBundle<Exports> | undefined {
   const text = contentOf(file)?.toString("latin1")
@@ -82,7 +83,7 @@ function loadWithCodeCache<Exports>(file: string, command: string): LoadedBundle
       if (cachedData !== undefined && script.cachedDataRejected !== true) return
       try {
         mkdirSync(dirname(cache), { recursive: true })
-        // Another process may start at this moment: it sees the whole cache or none.
+        // Another process may start at this moment: it sees the complete cache or none.
         writeFileSync(`${cache}.${process.pid}`, script.createCachedData())
         renameSync(`${cache}.${process.pid}`, cache)
       } catch {

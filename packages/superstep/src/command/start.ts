@@ -4,13 +4,13 @@ import { EXIT, type ExitCode, type Io } from "./cli.ts"
 import { main } from "./dispatch.ts"
 
 export async function start(argv: readonly string[]): Promise<number> {
-  // For packages that draw by themselves, such as prompts.
+  // For packages that print by themselves, such as prompts.
   if (argv.includes("--no-color")) process.env.NO_COLOR = "1"
-  // What a user's module prints is not JSON.
+  // Output of a user's module is not JSON.
   if (argv.includes("--json")) globalThis.console = new Console(process.stderr)
   const io = processIo()
   const code = await main(argv, io)
-  // The process exits whatever a module or a toolset left open, so the output is flushed first.
+  // Flushes the output, because the process exits even if a module or a toolset left something open.
   await Promise.all(
     [io.stdout, io.stderr].map((stream) => new Promise<void>((done) => stream.write("", () => done()))),
   )
@@ -25,7 +25,7 @@ function processIo(): Io {
   }
   process.on("SIGINT", () => interrupt(EXIT.cancelled))
   process.on("SIGTERM", () => interrupt(EXIT.cancelled))
-  // The terminal was closed, or the connection to it broke.
+  // The terminal was closed, or its connection broke.
   let hasHungUp = false
   process.on("SIGHUP", () => {
     hasHungUp = true
@@ -35,7 +35,7 @@ function processIo(): Io {
   // Once: every failed write emits an error, and a second interrupt would end the process immediately.
   process.stdout.once("error", (error: NodeJS.ErrnoException) => {
     process.stdout.on("error", () => undefined)
-    // Nobody reads after a hang-up: that is no second interrupt.
+    // After a hang-up nobody reads the output, so this is not a second interrupt.
     if (hasHungUp) return
     // `superstep runs events … | head`: the reader has exited.
     if (error.code === "EPIPE") return interrupt(EXIT.cancelled)

@@ -1,4 +1,4 @@
-/** A command line in a test: streams that can be read, a folder of its own, keys that are pressed. */
+/** A command line in a test: readable streams, its own folder, and key presses. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,19 +8,19 @@ import type { Io } from "./cli.ts"
 import { main } from "./dispatch.ts"
 
 export interface TestIoOptions {
-  /** Files by name, made before. */
+  /** Files by name, created first. */
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** What is typed or piped; absent: stdin is empty. */
+  /** The content of stdin. Absent: empty. */
   readonly stdin?: string | Uint8Array | undefined
-  /** Which of them are a terminal. */
+  /** The streams that are a terminal. */
   readonly terminals?: readonly ("stdin" | "stdout" | "stderr")[] | undefined
 }
 
 export interface TestIo extends Io {
   readonly cwd: string
   readonly stdin: PassThrough & { isTTY?: boolean }
-  /** What was written so far. */
+  /** The output so far. */
   readonly written: { readonly stdout: string; readonly stderr: string }
   /** Resolves when stdout or stderr has the text. */
   seen(text: string): Promise<void>
@@ -61,7 +61,7 @@ export function testIo(options: TestIoOptions = {}): TestIo {
     stdin: input,
     stdout: output("stdout"),
     stderr: output("stderr"),
-    // By words: the offline model takes seconds to load.
+    // Searches by words: the offline model takes seconds to load.
     env: { SUPERSTEP_EMBEDDINGS: "none", ...env },
     cwd,
     written,
@@ -87,7 +87,7 @@ export function testIo(options: TestIoOptions = {}): TestIo {
   }
 }
 
-/** One command from beginning to end. */
+/** Runs one command to its end. */
 export async function superstep(
   argv: readonly string[],
   options: TestIoOptions | TestIo = {},
@@ -95,7 +95,7 @@ export async function superstep(
   const io = "written" in options ? options : testIo(options)
   const before = { ...io.written }
   const code = await main(argv, io)
-  // What was written is read in the next turns of the event loop.
+  // The output arrives in the next turns of the event loop.
   await new Promise((resolve) => setImmediate(resolve))
   return {
     code,

@@ -1,3 +1,3 @@
-/** Workflows as diagrams. Here and not in the main entry, since an SVG needs a layout library. */
+/** Workflows as diagrams. A separate entry, because SVG needs a layout library. */
 export { type Drawable, type TextOptions, toDot, toMermaid, toText } from "@superstep/engine/diagrams"
 export { type SvgOptions, type Theme, toSvg } from "./svg.ts"

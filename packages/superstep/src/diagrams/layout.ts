@@ -1,7 +1,8 @@
 /**
- * Where everything in a diagram stands, laid out in layers by dagre. A nested workflow is laid out by itself and
- * then takes part as one big box, so that nothing else can stand inside it. The same diagram gets the same layout.
+ * The layout of a diagram, computed in layers by dagre. A nested workflow is laid out separately and then placed as one
+ * large box, so that nothing else overlaps it. The same diagram gets the same layout.
  */
+
 import { Graph, layout } from "@dagrejs/dagre"
 import { SuperstepError } from "@superstep/engine/core"
 import {
@@ -11,15 +12,116 @@ import {
   labelLines,
   partsByEnd,
   type Shape,
+  type Look as ShapeLook,
   untangle,
   wrap,
 } from "@superstep/engine/diagrams"
-import { borderPoint, corners, type Point, type Size, sizeAround } from "./outline.ts"
+
+/** Geometry of each kind of shape: its size around text, its corners, and where an arrow meets it. */
+
+export type Look = ShapeLook | "frame"
+
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+export interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+/** How a shape is drawn: as a polygon, or as a box with a corner radius. */
+export type Form = "polygon" | "cylinder" | "lined" | number
+
+interface Outline {
+  readonly form: Form
+  /** Added to the size of the text. */
+  readonly padding: readonly [width: number, height: number]
+}
+
+/** The inset of slanted sides. */
+const SLANT = 12
+const PILL: Outline = { form: 999, padding: [32, 12] }
+const SLANTED: Outline = { form: "polygon", padding: [2 * SLANT + 16, 18] }
+
+const OUTLINES: Record<Look, Outline> = {
+  start: PILL,
+  output: PILL,
+  limit: PILL,
+  end: PILL,
+  box: { form: 3, padding: [28, 18] },
+  agent: { form: 12, padding: [28, 18] },
+  tool: SLANTED,
+  human: SLANTED,
+  handoff: SLANTED,
+  state: { form: "cylinder", padding: [28, 32] },
+  workflow: { form: "lined", padding: [40, 18] },
+  choice: { form: "polygon", padding: [12, 12] },
+  bar: { form: 3, padding: [24, 8] },
+  frame: { form: 6, padding: [0, 0] },
+}
+
+export function formOf(look: Look): Form {
+  return OUTLINES[look].form
+}
+
+/** The size of a shape around text of this size. */
+function sizeAround(look: Look, text: Size): Size {
+  const [dx, dy] = OUTLINES[look].padding
+  const [width, height] = [text.width + dx, text.height + dy]
+  if (look === "bar") return { width: Math.max(width, 90), height }
+  if (look !== "choice") return { width, height }
+  // A rhombus holds a box if width/w + height/h is at most 1.
+  const tall = height + text.height
+  return { width: Math.ceil(text.width / (1 - text.height / tall)) + dx, height: tall }
+}
+
+/** The corners of a shape around its centre, clockwise. */
+export function corners({ look, x, y, width, height }: Point & Size & { readonly look: Look }): Point[] {
+  return outlineOffsets(look, width / 2, height / 2).map(([dx, dy]) => ({ x: x + dx, y: y + dy }))
+}
+
+type Offset = readonly [dx: number, dy: number]
+
+function outlineOffsets(look: Look, w: number, h: number): readonly Offset[] {
+  const ring = (...offsets: Offset[]) => offsets
+  const mirrored = (right: readonly Offset[]) => [...right, ...right.map(([dx, dy]): Offset => [-dx, -dy])]
+  switch (look) {
+    case "choice":
+      return ring([0, -h], [w, 0], [0, h], [-w, 0])
+    case "tool":
+      return mirrored(ring([w - 8, -h], [w, 8 - h], [w, h - 8], [w - 8, h]))
+    case "human":
+      return ring([-w, -h], [w, -h], [w - SLANT, h], [-w + SLANT, h])
+    case "handoff":
+      return ring([-w, -h], [w - SLANT, -h], [w, 0], [w - SLANT, h], [-w, h])
+  }
+  if (OUTLINES[look] !== PILL) return ring([-w, -h], [w, -h], [w, h], [-w, h])
+  const angles = Array.from({ length: 9 }, (_, i) => (i / 8) * Math.PI - Math.PI / 2)
+  return mirrored(angles.map((angle): Offset => [w - h + h * Math.cos(angle), h * Math.sin(angle)]))
+}
+
+/** Where a line from the centre of a shape to a point crosses the border. */
+function borderPoint(polygon: readonly Point[], middle: Point, towards: Point): Point {
+  const [dx, dy] = [towards.x - middle.x, towards.y - middle.y]
+  let best = Number.POSITIVE_INFINITY
+  for (const [i, a] of polygon.entries()) {
+    const b = polygon[(i + 1) % polygon.length] as Point
+    const [ex, ey] = [b.x - a.x, b.y - a.y]
+    const cross = dx * ey - dy * ex
+    if (Math.abs(cross) < 1e-9) continue
+    const t = ((a.x - middle.x) * ey - (a.y - middle.y) * ex) / cross
+    const along = ((a.x - middle.x) * dy - (a.y - middle.y) * dx) / cross
+    if (t > 0 && along >= -1e-9 && along <= 1 + 1e-9) best = Math.min(best, t)
+  }
+  return best === Number.POSITIVE_INFINITY ? middle : { x: middle.x + best * dx, y: middle.y + best * dy }
+}
 
 export const FONT = { name: 13, small: 11 }
 export const LEADING = { name: 17, small: 14 }
 const FRAME_PADDING = 16
-/** dagre recurses along paths, and its time grows with the layers that arrows pass. */
+/** dagre recurses along paths, and its run time grows with the layers that arrows cross. */
 const MAX_PARTS = 1_500
 /** Parts and bends of arrows. */
 const MAX_NODES = 10_000
@@ -31,7 +133,7 @@ export interface PlacedShape extends Size, Point {
   readonly many: boolean
 }
 
-/** Its own middle, and the middle of what is inside, moved to where it stands. */
+/** Its own centre, and the centres of its content, relative to the diagram. */
 export interface PlacedFrame extends Size, Point {
   readonly look: "frame"
   readonly lines: readonly string[]
@@ -51,7 +153,7 @@ export interface PlacedArrow {
 
 type PlacedPart = PlacedShape | PlacedFrame
 
-/** The middles of shapes are counted from the upper left corner of the whole. */
+/** Centres of shapes are relative to the upper left corner. */
 export interface Placed extends Size {
   readonly parts: readonly PlacedPart[]
   readonly arrows: readonly PlacedArrow[]
@@ -86,7 +188,7 @@ export function place(diagram: Diagram): Placed {
     const { x, y, points } = graph.edge(`${at(from)}`, `${at(to)}`, `${i}`) as Point & { points: Point[] }
     const [first, last] = [parts[at(from)], parts[at(to)]] as [PlacedPart, PlacedPart]
     const label = labels[i] as Label
-    const line = first === last ? around(first, x, label) : between(first, last, points.slice(1, -1))
+    const line = first === last ? selfLoop(first, x, label) : between(first, last, points.slice(1, -1))
     return { style, points: line, label: label.lines.length === 0 ? undefined : { ...label, x, y } }
   })
   return fitted(parts, arrows)
@@ -95,7 +197,7 @@ export function place(diagram: Diagram): Placed {
 /** A shape around the origin. */
 function shapeOf({ kind, label, caption: fullCaption, many }: Shape): PlacedShape {
   const lines = wrapped(label, kind === "choice" ? 110 : 190, FONT.name)
-  // A choice, a bar and an end say by their shapes what they are.
+  // A choice, a bar and an end are recognizable by their shape.
   const isPlain = kind === "choice" || kind === "bar" || kind === "end"
   const caption = isPlain ? "" : (wrapped(fullCaption, 190, FONT.small)[0] ?? "")
   const width = Math.max(24, textWidth(caption, FONT.small), widest(lines, FONT.name))
@@ -124,7 +226,7 @@ function widest(lines: readonly string[], size: number): number {
   return Math.max(0, ...lines.map((line) => textWidth(line, size)))
 }
 
-/** Moved so that nothing is left of or above zero, whatever a line of dagre's does. */
+/** Shifts everything so that no coordinate is negative, wherever dagre draws a line. */
 function fitted(parts: Placed["parts"], arrows: readonly PlacedArrow[]): Placed {
   const boxes: (Point & Size)[] = [
     ...parts,
@@ -161,7 +263,7 @@ function shifted<T extends Point>(one: T, dx: number, dy: number): T {
   return { ...one, x: one.x + dx, y: one.y + dy }
 }
 
-/** As much of dagre's graph as this reads: every node has its layer and its place in it. */
+/** The part of dagre's graph that is read here: each node has a layer and a position in it. */
 interface Layered {
   nodes(): string[]
   node(id: string): { rank?: number; order?: number }
@@ -169,7 +271,7 @@ interface Layered {
   successors(id: string): string[] | undefined
 }
 
-/** The order within dagre's layers, without the crossings that dagre leaves. */
+/** Orders the nodes within dagre's layers, and removes crossings that dagre leaves. */
 function orderLayers(graph: Layered, order: (graph: Layered) => void): void {
   if (graph.nodes().length > MAX_NODES) throw tooLarge()
   order(graph)
@@ -189,10 +291,10 @@ function orderLayers(graph: Layered, order: (graph: Layered) => void): void {
   for (const layer of full) for (const [place, id] of layer.entries()) graph.node(id).order = place
 }
 
-/** Before its tip an arrow that comes from the side turns to come from above or below. */
+/** The distance before its tip at which an arrow from the side turns vertical. */
 const APPROACH = 12
 
-/** From one part to another, through what lies between. */
+/** From one part to another, through the points in between. */
 function between(first: PlacedPart, last: PlacedPart, inner: readonly Point[]): Point[] {
   const start = meet(first, inner[0] ?? last)
   const end = meet(last, inner.at(-1) ?? first)
@@ -200,7 +302,7 @@ function between(first: PlacedPart, last: PlacedPart, inner: readonly Point[]): 
 }
 
 /** From a part back to itself, around a label beside it. */
-function around(part: PlacedPart, x: number, { height }: Size): Point[] {
+function selfLoop(part: PlacedPart, x: number, { height }: Size): Point[] {
   const far = Math.max(14, height / 2 + 6)
   const inner = [
     { x, y: part.y - far },
@@ -210,7 +312,7 @@ function around(part: PlacedPart, x: number, { height }: Size): Point[] {
   return [borderPoint(outline, part, inner[0]), ...inner, borderPoint(outline, part, inner[1])]
 }
 
-/** Straight above or below the point if it can, else as near to that as the shape reaches. */
+/** Directly above or below the point if possible, otherwise as close to that as the shape allows. */
 function meet(part: PlacedPart, point: Point): Point {
   const outline = corners(part)
   if (Math.abs(point.y - part.y) < part.height / 2) return borderPoint(outline, part, point)
@@ -233,8 +335,8 @@ const PLAIN = /[\u0020-\u024f]/u
 const NONE = /[\p{M}\p{Cf}]/u
 
 /**
- * About how wide text is, in pixels. An SVG does not know which font its reader has, so widths are those of a wide common
- * one: text then always fits.
+ * An estimate of the width of text in pixels. The reader's font is unknown, so the widths are those of a wide common
+ * font: text always fits.
  */
 export function textWidth(text: string, size: number): number {
   let em = 0
@@ -248,7 +350,7 @@ export function textWidth(text: string, size: number): number {
   return Math.ceil(em * size)
 }
 
-/** A label in lines of at most so many pixels. */
+/** Wraps a label to a width in pixels. */
 function wrapped(label: string, maxWidth: number, size: number): string[] {
   return labelLines(label).flatMap((line) => wrap(line, maxWidth, (text) => textWidth(text, size)))
 }

@@ -4,13 +4,12 @@ import { node, type toMermaid, workflow } from "superstep"
 import { compileGraph } from "superstep/core"
 import { describe, expect, it } from "vitest"
 import { randomWorkflow } from "../../../engine/src/diagrams/random-workflow.test-support.ts"
-import { type Placed, place } from "./layout.ts"
-import { corners, type Point, type Size } from "./outline.ts"
+import { corners, type Placed, type Point, place, type Size } from "./layout.ts"
 import { toSvg } from "./svg.ts"
 
 const step = (id: string) => node(id, (text: string) => text)
 
-/** How far a point is from the border of a shape. */
+/** The distance of a point from the border of a shape. */
 function distance(outline: readonly Point[], { x, y }: Point): number {
   return Math.min(
     ...outline.map((a, i) => {
@@ -22,7 +21,7 @@ function distance(outline: readonly Point[], { x, y }: Point): number {
   )
 }
 
-/** No two parts overlap, arrows end on the borders of their parts, and all is inside the whole. */
+/** No two parts overlap, arrows end on the borders of their parts, and everything is inside the drawing. */
 function check(diagram: Diagram, placed: Placed): void {
   const ends = partsByEnd(diagram)
   const at = (end: string) =>
@@ -62,26 +61,29 @@ function checkInside(svg: string): void {
 }
 
 describe("toSvg", () => {
-  it("is the same text for the same graph, whatever was drawn before", () => {
+  it("returns the same text for the same graph, whatever was drawn before", () => {
     const first = toSvg(randomWorkflow(5, 20))
     toSvg(randomWorkflow(6, 11))
     expect(toSvg(randomWorkflow(5, 20))).toBe(first)
   })
 
-  it.each([1, 2, 3, 5, 8, 13, 21, 40])("keeps the shapes of a random graph of %i nodes apart", (size) => {
-    for (let seed = 0; seed < 2; seed++) {
-      const graph = randomWorkflow(seed * 1_000 + size, size, 2)
-      check(diagramOf(graph), place(diagramOf(graph)))
-      checkInside(toSvg(graph))
-    }
-  })
+  it.each([1, 2, 3, 5, 8, 13, 21, 40])(
+    "does not overlap the shapes of a random graph of %i nodes",
+    (size) => {
+      for (let seed = 0; seed < 2; seed++) {
+        const graph = randomWorkflow(seed * 1_000 + size, size, 2)
+        check(diagramOf(graph), place(diagramOf(graph)))
+        checkInside(toSvg(graph))
+      }
+    },
+  )
 
   it("draws two hundred nodes", () => {
     const graph = randomWorkflow(1, 200)
     check(diagramOf(graph), place(diagramOf(graph)))
   })
 
-  it("refuses a graph that would take minutes to lay out, and names what draws it", () => {
+  it("refuses a graph that would take minutes to lay out, and names alternatives", () => {
     const graphOf = (ids: readonly string[], edges: readonly (readonly [string, string])[]) =>
       compileGraph({
         name: "large",
@@ -113,7 +115,7 @@ describe("toSvg", () => {
     }
   })
 
-  it("escapes names, wraps long ones, and holds nothing that runs or loads", () => {
+  it("escapes names, wraps long ones, and contains no scripts and no external resources", () => {
     const drawn = workflow('<script>"&')
       .chain(
         step("</text><script>alert(1)</script>"),
@@ -127,7 +129,7 @@ describe("toSvg", () => {
     expect(svg).not.toContain("a_name_that_is_much_too_long_to_stand_in_one_line")
   })
 
-  it("has colours for light and dark screens, or for the one asked for", () => {
+  it("has colours for light and dark screens, or for the requested one", () => {
     const drawn = workflow("w").start(step("a")).build()
     expect(toSvg(drawn)).toContain("@media(prefers-color-scheme:dark)")
     expect(toSvg(drawn, { theme: "light" })).not.toContain("#0d1117")
@@ -135,7 +137,7 @@ describe("toSvg", () => {
     expect(toSvg(drawn, { theme: "dark" })).not.toContain("@media")
   })
 
-  it("draws ways that are not always taken with dashed lines", () => {
+  it("draws conditional arrows with dashed lines", () => {
     const [charge, refund, stop] = [step("charge"), node("refund", () => null), node("stop", () => null)]
     const drawn = workflow("pay").start(charge).onError(charge, refund).onLimit(stop).build()
     expect(toSvg(drawn).match(/class="e error"/g)).toHaveLength(1)

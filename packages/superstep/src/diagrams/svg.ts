@@ -1,19 +1,21 @@
-/** A workflow as an SVG that stands by itself: no script, no font, nothing loaded. */
+/** Renders a workflow as a self-contained SVG: no scripts, no fonts, no external resources. */
 import { type Drawable, diagramOf, labelLines } from "@superstep/engine/diagrams"
 import {
+  corners,
   FONT,
+  formOf,
   LEADING,
   moved,
   type Placed,
   type PlacedArrow,
   type PlacedFrame,
   type PlacedShape,
+  type Point,
   place,
   textWidth,
 } from "./layout.ts"
-import { corners, formOf, type Point } from "./outline.ts"
 
-/** The colours are for readers with a light screen, with a dark one, or by the reader's own setting. */
+/** Colours for light screens, for dark screens, or by the reader's setting. */
 export type Theme = "auto" | "light" | "dark"
 
 export interface SvgOptions {
@@ -24,7 +26,7 @@ export interface SvgOptions {
 const MARGIN = 16
 const TITLE = 28
 
-/** The text of an SVG file; the same graph gives the same text. */
+/** Returns the text of an SVG file. The same graph returns the same text. */
 export function toSvg(workflow: Drawable, options: SvgOptions = {}): string {
   const diagram = diagramOf(workflow)
   const title = labelLines(diagram.name).join(" ")
@@ -44,7 +46,7 @@ export function toSvg(workflow: Drawable, options: SvgOptions = {}): string {
   ].join("\n")
 }
 
-/** Frames lie below lines, lines below shapes, labels on top. */
+/** Draws frames below lines, lines below shapes, and labels on top. */
 function content({ parts, arrows }: Placed, ground = "p"): string[] {
   return [
     ...parts.flatMap((part) => (part.look === "frame" ? frameMarkup(part) : [])),
@@ -81,7 +83,7 @@ function arrowMarkup({ style, points: line }: PlacedArrow): string[] {
   ]
 }
 
-/** A label hides the line behind it with the colour of the ground it stands on. */
+/** A label covers the line behind it with the background colour. */
 function labelMarkup({ label, style }: PlacedArrow, ground: string): string[] {
   if (label === undefined) return []
   const { x, y, width, height, lines } = label
@@ -95,7 +97,7 @@ function labelMarkup({ label, style }: PlacedArrow, ground: string): string[] {
 }
 
 const CLASSES: Partial<Record<PlacedShape["look"], string>> = { start: "mark", output: "mark", end: "mark" }
-/** How high the lid of a cylinder is. */
+/** The height of a cylinder's lid. */
 const LID = 6
 
 function shapeMarkup(shape: PlacedShape): string[] {
@@ -134,7 +136,7 @@ function cylinder(left: number, top: number, width: number, height: number, name
 function words({ x, y, lines, caption, look }: PlacedShape): string[] {
   const small = caption === "" ? 0 : LEADING.small
   const height = lines.length * LEADING.name + small
-  // The lid of a cylinder is not for writing on.
+  // The lid of a cylinder contains no text.
   const top = y - height / 2 + (look === "state" ? LID : 0)
   const rows = lines.map((line, i) =>
     element("text", { class: "t", x, y: top + small + i * LEADING.name + 13 }, line),
@@ -142,7 +144,7 @@ function words({ x, y, lines, caption, look }: PlacedShape): string[] {
   return caption === "" ? rows : [element("text", { class: "s", x, y: top + 10 }, caption), ...rows]
 }
 
-/** How round a bend in a line is. */
+/** The radius of a bend. */
 const BEND = 10
 
 function element(name: string, attributes: Record<string, string | number>, text?: string): string {
@@ -154,7 +156,7 @@ function element(name: string, attributes: Record<string, string | number>, text
     : `<${name}${list.join("")}>${escaped(text)}</${name}>`
 }
 
-/** At most two digits after the point: enough for the eye, and the same on every machine. */
+/** At most two decimals: precise enough to see, and equal on every machine. */
 function number(value: number): string {
   return `${Math.round(value * 100) / 100 || 0}`
 }
@@ -163,7 +165,7 @@ function points(list: readonly Point[]): string {
   return list.map(({ x, y }) => `${number(x)},${number(y)}`).join(" ")
 }
 
-/** A line through points, its bends rounded. */
+/** A line through points, with rounded bends. */
 function pathThrough(list: readonly Point[]): string {
   const at = ({ x, y }: Point) => `${number(x)} ${number(y)}`
   const parts = list.map((point, i) => {
@@ -181,7 +183,7 @@ function towards(from: Point, to: Point): Point {
   return { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share }
 }
 
-/** XML allows neither these two noncharacters nor a bare character that begins an element or an entity. */
+/** XML allows neither these two noncharacters nor unescaped markup characters. */
 function escaped(text: string): string {
   return text
     .replace(/[\ufffe\uffff]/g, "\ufffd")
@@ -246,7 +248,7 @@ const DARK: Palette = {
   },
 }
 
-/** The rules for one theme, or for both with the reader's choice between them. */
+/** The style rules for one theme, or for both themes with a media query. */
 function styleSheet(theme: Theme): string {
   const fixed = [
     `.superstep text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}`,

@@ -305,7 +305,7 @@ function keysOf<T extends object>(fields: T): readonly (keyof T)[] {
   return Object.keys(fields) as (keyof T)[]
 }
 
-/** What a file says for all its agents. */
+/** Fields that apply to all agents of a file. */
 export const agentsFileFields = {
   models: z.record(text, modelShape).optional(),
   providers: z.record(text, providerShape).optional(),

@@ -3,7 +3,7 @@ import { agent } from "../../agents/index.ts"
 import { scriptedModel } from "../../models/index.ts"
 import { expressionGuardrail } from "./guardrails.ts"
 
-test("an expression sees the text, the value and the agent, and trips where it does not hold", async () => {
+test("an expression sees the text, the value and the agent, and trips if it is false", async () => {
   const run = (expression: string, input: unknown) => {
     const guardrails = [expressionGuardrail({ name: "g", on: "input", expression, reason: "too much" })]
     return agent({ name: "x", model: scriptedModel(["ok"]), guardrails }).run(input).result

@@ -1,5 +1,5 @@
 /** Agents, models and toolsets of definition files. */
-export { type AgentTextOptions, agentFunctions, agentText, type Instructions } from "./agent-functions.ts"
+
 export {
   type AgentData,
   agentShape,
@@ -10,7 +10,20 @@ export {
   type ToolsetData,
   toolsetShape,
 } from "./agent-shape.ts"
-export { type ExpressionGuardrailOptions, expressionGuardrail } from "./guardrails.ts"
-export { type ModelNames, modelArg } from "./model-args.ts"
-export { type PlannedAgent, type PlannedAgents, planAgents, toolsetAgent } from "./plan-agents.ts"
-export { agentToolNames } from "./tool-names.ts"
+export {
+  type AgentTextOptions,
+  agentFunctions,
+  agentText,
+  type ExpressionGuardrailOptions,
+  expressionGuardrail,
+  type Instructions,
+} from "./guardrails.ts"
+export {
+  type ModelNames,
+  modelArg,
+  type PlannedAgent,
+  type PlannedAgents,
+  planAgents,
+  toolsetAgent,
+} from "./plan-agents.ts"
+export { agentToolNames } from "./toolset-calls.ts"

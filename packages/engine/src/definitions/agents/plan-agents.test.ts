@@ -3,8 +3,8 @@ import { z } from "zod"
 import { type Diagnostic, parseDocument, Report, readShape } from "../../document/index.ts"
 import { DocumentReport } from "../dialect-input.ts"
 import { type Arg, eject, PlanWriter } from "../plan/index.ts"
-import { agentFunctions } from "./agent-functions.ts"
 import { agentShape, modelShape, permissionsShape, providerShape } from "./agent-shape.ts"
+import { agentFunctions } from "./guardrails.ts"
 import { planAgents } from "./plan-agents.ts"
 
 const file = z.strictObject({
@@ -62,13 +62,13 @@ providers:
   const agentWith = (name: string) =>
     planned(`agents: { a: { model: ${name} } }${models}`).code.replace(/\s+/g, " ").replaceAll(", }", " }")
 
-  test("a name of the file, of a provider, or none", () => {
+  test("are a name in the file, a model of a provider, or absent", () => {
     expect(agentWith("fast")).toContain('{ name: "a", model: "openai/gpt-x" }')
     expect(agentWith("anthropic/claude")).toContain('{ name: "a", model: "anthropic/claude" }')
     expect(code("{}")).toContain('{ name: "a", model: "offline/unnamed" }')
   })
 
-  test("settings, a server and the name of its key, which the file's providers may give", () => {
+  test("have settings, a server and the variable of its key, which the file's providers may set", () => {
     const where = 'baseUrl: "https://router.example/v1"'
     const settings = "settings: { temperature: 0, maxOutputTokens: 9 }"
     expect(agentWith("own")).toContain(
@@ -77,7 +77,7 @@ providers:
     expect(agentWith("router/z")).toContain(`model: "z", ${where}, tokenKey: "OTHER" }`)
   })
 
-  test("options of the provider go by the name of the one that is really asked", () => {
+  test("pass provider options under the name of the provider that is called", () => {
     const text = `agents: { a: { model: m } }
 models: { m: { provider: router, model: x, provider_opts: { seed: 1 } } }
 providers: { router: { base_url: "https://r.example" } }`
@@ -86,13 +86,13 @@ providers: { router: { base_url: "https://r.example" } }`
     )
   })
 
-  test("one that nobody knows is an error at its place, with the nearest", () => {
+  test("report an unknown name at its position, with the nearest known one", () => {
     expect(planned(`agents:\n  a: { model: fsat }${models}`).problems).toEqual([
       "error UNKNOWN_MODEL 2:15 fast?",
     ])
   })
 
-  test("others that are asked when the first does not answer", () => {
+  test("have fallbacks for when the first does not answer", () => {
     expect(code("model: openai/x\nfallback: { models: [anthropic/y] }")).toContain(
       'model: ["openai/x", "anthropic/y"]',
     )
@@ -104,7 +104,7 @@ providers: { router: { base_url: "https://r.example" } }`
 })
 
 describe("agents", () => {
-  test("instructions go through the dialect, and more may be added", () => {
+  test("compile their instructions with the dialect, and append more", () => {
     expect(code("instruction: be kind")).toContain('instructions: "<be kind>"')
     const extended = code("instruction: hi\nadd_date: true\nadd_environment_info: false")
     expect(extended).toContain('instructions: agentText("<hi>", { date: true })')
@@ -113,7 +113,7 @@ describe("agents", () => {
     )
   })
 
-  test("answers as data, iterations, history", () => {
+  test("have structured answers, iterations and history", () => {
     expect(code("structured_output: { name: x, schema: { type: object } }")).toContain(
       'output: jsonSchema({ title: "x", type: "object" })',
     )
@@ -123,7 +123,7 @@ describe("agents", () => {
     expect(code("on_truncated: continue")).toContain('onTruncated: "continue"')
   })
 
-  test("tools that run at the provider", () => {
+  test("have tools that run at the provider", () => {
     expect(
       code("toolsets: [{ type: provider, id: openai.web_search, args: { searchContextSize: low } }]"),
     ).toContain(
@@ -131,7 +131,7 @@ describe("agents", () => {
     )
   })
 
-  test("agents name each other, in whatever order", () => {
+  test("refer to each other in any order", () => {
     const { code: text, problems } = planned("agents:\n  a: { sub_agents: [b] }\n  b: { handoffs: [a] }")
     expect(problems).toEqual([])
     expect(text).toContain('import { agent, type Agent } from "superstep/agents"')
@@ -140,18 +140,18 @@ describe("agents", () => {
     expect(text).toContain('handoffTools: "one"')
   })
 
-  test("a fellow that is not there is an error at its place", () => {
+  test("report an unknown sub-agent at its position", () => {
     const { problems } = planned("agents:\n  writer: { sub_agents: [writre] }")
     expect(problems).toEqual(["error UNKNOWN_AGENT 2:26 writer?"])
   })
 
-  test("what others know and we do not is a warning; what nobody knows is an error", () => {
+  test("warn about fields of cagent that are not supported, and refuse unknown fields", () => {
     const { problems } = planned("agents:\n  a:\n    hooks: {}\n")
     expect(problems).toEqual(["warning NOT_SUPPORTED 3:5"])
     expect(planned("agents:\n  a:\n    modle: x\n").problems).toEqual(["error UNKNOWN_FIELD 3:5 model?"])
   })
 
-  test("so it is inside of what they have, and for models and providers", () => {
+  test("do so inside their fields, and for models and providers", () => {
     const { problems } = planned(`agents:
   a:
     fallback: { models: [offline], cooldown: 1m, no_fallback_status_codes: [400] }
@@ -172,7 +172,7 @@ providers:
     ])
   })
 
-  test("permissions of the file and of the agent, by our names of the tools", () => {
+  test("have the permissions of the file and of the agent, under Superstep's tool names", () => {
     const { code: text } = planned(
       'permissions: { deny: ["shell:cmd=rm*"] }\nagents:\n  a: { permissions: { allow: [list_todos, "mcp:gh:get_*"] } }',
     )
@@ -230,25 +230,25 @@ describe("toolsets", () => {
     expect(tools(yaml)).toContain(`tools: ${expected}`)
   })
 
-  test("a domain stands for its subdomains", () => {
+  test("a domain includes its subdomains", () => {
     expect(tools("{ type: fetch, allowed_domains: [a.org] }")).toContain(
       '[webFetch({ allowHosts: ["a.org", "*.a.org"] })]',
     )
   })
 
-  test("without a list of programs, a shell runs any, after asking", () => {
+  test("a shell without a list of programs runs any program, after approval", () => {
     expect(tools("{ type: shell }")).toContain(
       'shell({ enabled: true, root: ".", allow: ["*"], shellStrings: true })',
     )
   })
 
-  test("commands of one's own, in the old spelling too, ask first", () => {
+  test("script commands need approval, also in the old spelling", () => {
     const script = (type: string) => tools(`{ type: ${type}, shell: { hi: { cmd: echo } } }`)
     expect(script("script")).toContain('script({ tools: { hi: { cmd: "echo" } }, approval: "always" })')
     expect(script("shell")).toBe(script("script"))
   })
 
-  test("an MCP server is a program, a place, or a name in Docker's catalogue, and one of them", () => {
+  test("an MCP server is exactly one of a program, a URL, or a name in Docker's catalogue", () => {
     const mcp = (yaml: string) => tools(`{ type: mcp, ${yaml} }`)
     expect(mcp("command: npx, args: [x]")).toContain('{ name: "npx", command: "npx", args: ["x"] }')
     expect(mcp('remote: { url: "https://h.example/m" }')).toContain(
@@ -260,7 +260,7 @@ describe("toolsets", () => {
     ])
   })
 
-  test("what would limit an agent is refused, not passed over", () => {
+  test("a field that would restrict an agent is refused, not ignored", () => {
     expect(planned("agents: { a: { toolsets: [{ type: shell, sandbox: {} }] } }").problems[0]).toContain(
       "error",
     )
@@ -269,7 +269,7 @@ describe("toolsets", () => {
     ).toContain("error NOT_SUPPORTED")
   })
 
-  test("a field that does nothing is a warning at its place", () => {
+  test("a field without effect is a warning at its position", () => {
     const warned = (toolset: string) => planned(`agents: { a: { toolsets: [${toolset}] } }`).problems
     expect(warned("{ type: think, shared: true, name: x }")).toHaveLength(2)
     expect(warned('{ type: mcp, ref: "docker:x", version: "1" }')).toHaveLength(1)
@@ -286,7 +286,7 @@ describe("toolsets", () => {
     expect(warned("{ type: shell, shell: { hi: { cmd: ls } }, sandbox: {} }")[0]).toContain("error")
   })
 
-  test("a kind that others know is left out, with a warning", () => {
+  test("a toolset type of cagent that is not supported is omitted with a warning", () => {
     const { code: text, problems } = planned("agents: { a: { toolsets: [{ type: lsp, command: x }] } }")
     expect(problems).toEqual(["warning NOT_SUPPORTED 1:35"])
     expect(text).not.toContain("tools:")
@@ -294,7 +294,7 @@ describe("toolsets", () => {
 })
 
 describe("guardrails", () => {
-  test("become calls: by a pattern, an expression, or an agent that judges", () => {
+  test("become calls: with a pattern, an expression, or an agent that judges", () => {
     const { code: text, problems } = planned(`
 agents:
   clerk:

@@ -1,7 +1,9 @@
-/** The agents of a definition, as calls that make them. */
+/** Plans the agents of a definition as the calls that create them. */
 import { relative } from "node:path"
 import { nearest, type Path } from "../../document/index.ts"
-import { DefinitionPaths } from "../definition-paths.ts"
+import { UNNAMED_MODEL } from "../../models/index.ts"
+import { knownProviders, variableName } from "../../models/internal.ts"
+import { DefinitionPaths } from "../definition.ts"
 import type { DocumentReport } from "../dialect-input.ts"
 import {
   type Arg,
@@ -15,19 +17,27 @@ import {
 import {
   type AgentData,
   type AgentsFileData,
+  type ModelData,
   type PermissionsData,
+  type ProviderData,
   type ToolsetData,
   UNSUPPORTED_AGENT_FIELDS,
+  UNSUPPORTED_MODEL_FIELDS,
 } from "./agent-shape.ts"
 import { guardrailsArg } from "./guardrails.ts"
-import { checkModels, type ModelNames, modelArg } from "./model-args.ts"
-import { agentToolNames, checkPatterns, checkPermissions, ourToolName, toolNames } from "./tool-names.ts"
-import { toolsetCall } from "./toolset-calls.ts"
+import {
+  agentToolNames,
+  checkPatterns,
+  checkPermissions,
+  ourToolName,
+  toolNames,
+  toolsetCall,
+} from "./toolset-calls.ts"
 
 export interface AgentsInput {
   readonly report: DocumentReport
   readonly agents: Readonly<Record<string, AgentData>>
-  /** What the file says for all its agents. */
+  /** Fields that apply to all agents of the file. */
   readonly file?: AgentsFileData | undefined
   /** Where the agents are in the document. Default: `agents`. */
   readonly path?: Path | undefined
@@ -38,7 +48,7 @@ export interface AgentsInput {
   readonly paths?: DefinitionPaths | undefined
   /** The agent whose conversation continues across the runs of a thread. */
   readonly threadAgent?: string | undefined
-  /** Makes an argument of instructions with templates. Default: they are plain text. */
+  /** Creates the argument for instructions with templates. Default: plain text. */
   readonly instructions?: ((text: string) => Arg) | undefined
 }
 
@@ -69,7 +79,9 @@ export function planAgents(input: AgentsInput): PlannedAgents {
   return { names: [...planned.keys()], get: (name) => planned.get(name) }
 }
 
-/** A toolset without an agent: it belongs to an agent that is never asked. `at` is the path of the field's owner. */
+/**
+ * A toolset without an agent of its own belongs to an agent that is never called. `at` is the path of the field's owner.
+ */
 export function toolsetAgent(
   name: string,
   toolset: ToolsetData,
@@ -212,4 +224,94 @@ function approvalArg(all: PermissionsData | undefined, own: PermissionsData | un
     return [kind, patterns.length === 0 ? undefined : patterns]
   })
   return definedArgs(Object.fromEntries(rules))
+}
+
+/** Models by the names that a definition gives them. */
+
+export interface ModelNames {
+  readonly models: Readonly<Record<string, ModelData>>
+  readonly providers: Readonly<Record<string, ProviderData>>
+  readonly report: DocumentReport
+}
+
+const OFFLINE = "offline"
+
+/** The model with this name. An unknown one is reported at the path. */
+export function modelArg(name: string | undefined, path: Path, known: ModelNames): Arg {
+  if (name === undefined) return UNNAMED_MODEL
+  if (name === OFFLINE) return OFFLINE
+  if (Object.hasOwn(known.models, name)) return configArg(known.models[name] as ModelData, known.providers)
+  const slash = name.indexOf("/")
+  if (slash > 0 && slash < name.length - 1) {
+    const provider = name.slice(0, slash)
+    if (!Object.hasOwn(known.providers, provider)) {
+      checkProvider(provider, path, known)
+      return name
+    }
+    return configArg({ provider, model: name.slice(slash + 1) }, known.providers)
+  }
+  const message = `Unknown model "${name}": use a name from \`models\`, provider/model, or offline.`
+  known.report.error("UNKNOWN_MODEL", message, path, nearest(name, Object.keys(known.models)))
+  return OFFLINE
+}
+
+/** Only warns: the caller may override the agent's model, or register the provider before a run. */
+function checkProvider(provider: string, path: Path, known: ModelNames): void {
+  const names = [...Object.keys(known.providers), ...knownProviders()]
+  if (names.includes(provider)) return
+  const message = `Unknown provider "${provider}"; known providers: ${names.join(", ")}. Add an OpenAI-compatible server under \`providers\`, with its base_url.`
+  known.report.warning("UNKNOWN_PROVIDER", message, path, nearest(provider, names))
+}
+
+function configArg(data: ModelData, providers: Readonly<Record<string, ProviderData>>): Arg {
+  const own = Object.hasOwn(providers, data.provider) ? (providers[data.provider] as ProviderData) : undefined
+  const written = data.token_key ?? own?.token_key
+  const provider = own === undefined ? data.provider : (own.provider ?? "openai-compatible")
+  const settings = definedArgs({
+    temperature: data.temperature,
+    maxOutputTokens: data.max_tokens,
+    topP: data.top_p,
+    frequencyPenalty: data.frequency_penalty,
+    presencePenalty: data.presence_penalty,
+    providerOptions: data.provider_opts === undefined ? undefined : { [provider]: data.provider_opts as Arg },
+  })
+  const tokenKey = written && (variableName(written) ?? written)
+  const more = definedArgs({ baseUrl: data.base_url ?? own?.base_url, tokenKey, settings })
+  return more === undefined ? `${provider}/${data.model}` : { provider, model: data.model, ...more }
+}
+
+/** The API that servers under `providers` are called with. */
+const API_TYPE = "openai_chatcompletions"
+
+/** Warns about unknown providers, and about fields that have no effect. */
+function checkModels(known: ModelNames): void {
+  const { report } = known
+  for (const [name, { api_type = API_TYPE, provider }] of Object.entries(known.providers)) {
+    if (api_type !== API_TYPE) {
+      const message = `"api_type" of a provider is not supported: requests use ${API_TYPE}.`
+      report.warning("NOT_SUPPORTED", message, ["providers", name, "api_type"])
+    }
+    if (provider !== undefined) checkProvider(provider, ["providers", name, "provider"], known)
+  }
+  for (const [name, data] of Object.entries(known.models)) {
+    checkProvider(data.provider, ["models", name, "provider"], known)
+    checkProviderOptions(data, name, report)
+    for (const field of UNSUPPORTED_MODEL_FIELDS) {
+      if (data[field] !== undefined) report.unsupported(`"${field}" of a model`, ["models", name, field])
+    }
+  }
+}
+
+/** The AI SDK's provider receives the options unchanged, and ignores unknown ones. */
+function checkProviderOptions(
+  { provider_opts = {} }: ModelData,
+  model: string,
+  report: DocumentReport,
+): void {
+  for (const option of Object.keys(provider_opts)) {
+    if (!option.includes("_")) continue
+    const camel = option.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+    const message = `"${option}" in provider_opts has no effect: provider options are written in camelCase.`
+    report.warning("NOT_SUPPORTED", message, ["models", model, "provider_opts", option], camel)
+  }
 }

@@ -1,15 +1,20 @@
-/** A toolset of a definition as the call that makes it. */
+/** Plans a toolset of a definition as the call that creates it. */
 import type { Json } from "../../core/index.ts"
-import type { Path } from "../../document/index.ts"
+import { nearest, type Path } from "../../document/index.ts"
 import type { DocumentReport } from "../dialect-input.ts"
 import { type Arg, type ArgObject, type Call, call, callWith } from "../plan/index.ts"
-import { type ToolsetData, type ToolsetOf, toolsetShape } from "./agent-shape.ts"
-import { ourToolName } from "./tool-names.ts"
+import {
+  type AgentData,
+  type PermissionsData,
+  type ToolsetData,
+  type ToolsetOf,
+  toolsetShape,
+} from "./agent-shape.ts"
 
 export interface ToolsetContext {
   readonly report: DocumentReport
   readonly path: Path
-  /** A path of the definition's folder, relative to the working directory. One outside is reported. */
+  /** A path in the definition's folder, relative to the working directory. A path outside of the folder is reported. */
   beside(file: string, path: Path): string
   /** The file's `mcps`, which toolsets name by `ref`. */
   readonly mcps?: Readonly<Record<string, Json>> | undefined
@@ -17,7 +22,7 @@ export interface ToolsetContext {
 
 const NOT_SUPPORTED = ["model", "toon", "defer", "config", "version"] as const
 
-/** Undefined for a toolset that is left out, which is reported. */
+/** Undefined for a toolset that is omitted. The omission is reported. */
 export function toolsetCall(data: ToolsetData, at: ToolsetContext): Call | undefined {
   const made = base(data, at)
   if (made === undefined) return undefined
@@ -218,4 +223,107 @@ function ignored({ report, path }: ToolsetContext, ...field: readonly string[]):
 /** A field that restricts an agent must not be ignored. */
 function refused(field: string, reason: string, { report, path }: ToolsetContext): void {
   report.error("NOT_SUPPORTED", `"${field}" is not supported: ${reason}.`, [...path, field])
+}
+
+/** Tool names in `tools`, `allow`, `ask` and `deny`. One that matches no tool is reported: a typo in `deny` allows the tool. */
+
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  think: ["think"],
+  todo: ["todo_write", "todo_update", "todo_read"],
+  memory: ["memory_add", "memory_update", "memory_remove", "memory_search", "memory_list"],
+  filesystem: [
+    "read_file",
+    "list_directory",
+    "search_files",
+    "search_files_content",
+    "write_file",
+    "edit_file",
+  ],
+  shell: ["shell"],
+  fetch: ["fetch"],
+}
+
+/** Undefined if only the server knows the tools. */
+export function toolNames(data: ToolsetData): readonly string[] | undefined {
+  if ((data.type === "script" || data.type === "shell") && data.shell !== undefined) {
+    return Object.keys(data.shell)
+  }
+  if (data.type === "api") return [data.api_config.name]
+  if (data.type === "memory" && data.scope !== undefined) return ["remember", "recall", "forget"]
+  return Object.hasOwn(BUILT_IN, data.type) ? BUILT_IN[data.type] : undefined
+}
+
+/** The tools of an agent; undefined if some are known only at run time. */
+export function agentToolNames(agent: AgentData): readonly string[] | undefined {
+  const { toolsets = [], sub_agents = [], handoffs = [] } = agent
+  const names = toolsets.map(toolNames)
+  if (names.includes(undefined)) return undefined
+  const transfer = sub_agents.length > 0 ? ["transfer_task"] : []
+  const handoff = handoffs.length > 0 ? ["handoff"] : []
+  return [...names.flatMap((one) => one ?? []), ...transfer, ...handoff]
+}
+
+/** `permissions` of an agent, or of a file for all its agents together. */
+export function checkPermissions(
+  permissions: PermissionsData | undefined,
+  names: readonly string[] | undefined,
+  whose: string,
+  path: Path,
+  report: DocumentReport,
+): void {
+  for (const kind of ["deny", "allow", "ask"] as const) {
+    checkPatterns(permissions?.[kind], names, whose, [...path, kind], report)
+  }
+}
+
+export function checkPatterns(
+  patterns: readonly string[] | undefined,
+  names: readonly string[] | undefined,
+  whose: string,
+  path: Path,
+  report: DocumentReport,
+): void {
+  if (names === undefined) return
+  const known = names.length === 0 ? "there are no tools" : `the tools are ${names.join(", ")}`
+  for (const [i, pattern] of (patterns ?? []).entries()) {
+    const [name = ""] = ourToolName(pattern).split(":")
+    if (names.some((one) => matches(name, one))) continue
+    const message = `"${pattern}" matches no tool of ${whose} and has no effect; ${known}.`
+    report.warning("UNKNOWN_TOOL", message, [...path, i], nearest(name, names))
+  }
+}
+
+/** `*` matches any characters, `?` exactly one. */
+function matches(pattern: string, name: string): boolean {
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
+    .replace(/\*+/g, ".*")
+    .replace(/\?/g, ".")
+  return new RegExp(`^${source}$`, "i").test(name)
+}
+
+/** cagent's tool names, and the names that Superstep uses. */
+const OURS: Readonly<Record<string, string>> = {
+  create_todo: "todo_write",
+  create_todos: "todo_write",
+  update_todo: "todo_update",
+  update_todos: "todo_update",
+  list_todos: "todo_read",
+  add_memory: "memory_add",
+  get_memories: "memory_list",
+  search_memories: "memory_search",
+  update_memory: "memory_update",
+  delete_memory: "memory_remove",
+  read_multiple_files: "read_file",
+  directory_tree: "list_directory",
+  list_directory_with_sizes: "list_directory",
+}
+
+/** Superstep's name of the tool in a permission pattern, followed by the rest of the pattern. */
+export function ourToolName(pattern: string): string {
+  // `mcp:server:tool` also names the server; here tools have their own names.
+  const [, bare = pattern] = /^mcp:[^:]*:(.+)$/.exec(pattern) ?? []
+  const colon = bare.indexOf(":")
+  const name = colon < 0 ? bare : bare.slice(0, colon)
+  return (Object.hasOwn(OURS, name) ? (OURS[name] as string) : name) + (colon < 0 ? "" : bare.slice(colon))
 }

@@ -5,8 +5,8 @@ import { chat, play, THINKER } from "./graph.test-support.ts"
 
 const ROUTED = chat(["Router", "RC2"], ["Router -RC2-> RC2", "Router -END-> END", "RC2 -Router-> Router"])
 
-describe("an agent says who is next", () => {
-  test("by an answer that is JSON with `next`; its message is what it says", async () => {
+describe("an agent chooses the next speaker", () => {
+  test("with a JSON answer that has `next`; its message is the answer", async () => {
     const { status, outputs, visited, state, roles } = await play(ROUTED, {
       Router: [{ json: { next: "RC2", message: "RC2 will help." } }],
       RC2: ["All done."],
@@ -23,7 +23,7 @@ describe("an agent says who is next", () => {
     expect(roles[1]).toEqual(["user", "assistant", "user"])
   })
 
-  test("by the tool `route`, which offers the names it has edges to", async () => {
+  test("with the tool `route`, which offers the names of its edges", async () => {
     const { visited, tools, state, outputs } = await play(ROUTED, {
       Router: [{ tool_calls: [{ name: "route", args: { next: "RC2" } }] }],
       RC2: ["Hello."],
@@ -40,7 +40,7 @@ describe("an agent says who is next", () => {
     expect(outputs).toEqual(["Bye."])
   })
 
-  test("without it the ALWAYS edge is taken, and without one the run ends", async () => {
+  test("without a choice the ALWAYS edge is followed, and without one the run ends", async () => {
     const graph = chat(["A", "B"], ["A -B-> B", "A -> B"])
     const { visited, outputs } = await play(graph, { A: ["first"], B: ["second"] })
     expect(visited).toEqual(["A", "B"])
@@ -55,7 +55,7 @@ describe("an agent says who is next", () => {
     expect(outputs).toEqual(["that is all"])
   })
 
-  test("a name without an edge takes the ALWAYS edge, and is a failure that lists the choices where there is none", async () => {
+  test("a name without an edge follows the ALWAYS edge; without one it is a failure that lists the choices", async () => {
     const always = await play(chat(["A", "B"], ["A -> B"]), {
       A: [{ json: { next: "X", message: "x" } }],
       B: ["b"],
@@ -69,7 +69,7 @@ describe("an agent says who is next", () => {
     })
   })
 
-  test("an old `next` is never followed", async () => {
+  test("an earlier `next` is never followed", async () => {
     const graph = chat(["A", "B"], ["A -B-> B", "B -B-> B"])
     const { visited, state } = await play(graph, {
       A: [{ json: { next: "B", message: "to B" } }],
@@ -79,7 +79,7 @@ describe("an agent says who is next", () => {
     expect(state.next).toBeNull()
   })
 
-  test("an answer whose `next` is null says who is next for nobody: its message is what it says", async () => {
+  test("an answer whose `next` is null chooses nobody, and its message is the answer", async () => {
     const graph = chat(["A", "B"], ["A -B-> B", "B -A-> A"])
     const { visited, outputs, state } = await play(graph, {
       A: [{ json: { next: "B", message: "to B" } }],
@@ -90,7 +90,7 @@ describe("an agent says who is next", () => {
     expect(state.next).toBeNull()
   })
 
-  test("an answer that has more than `next` and no message is sent as it is", async () => {
+  test("an answer with more than `next` and no message is sent unchanged", async () => {
     const graph = chat(["A", "B"], ["A -B-> B"])
     const { visited, outputs, state, prompts } = await play(graph, {
       A: [{ json: { next: "B", findings: ["tea is green"] } }],
@@ -102,7 +102,7 @@ describe("an agent says who is next", () => {
     expect(prompts[1]).toContain("Go")
   })
 
-  test("also where the agent has a schema for its answers", async () => {
+  test("also if the agent has an output schema", async () => {
     const schema = { type: "object", properties: { next: { type: "string" }, message: { type: "string" } } }
     const graph = chat(["A", "B"], ["A -B-> B"], {
       agents: {
@@ -118,7 +118,7 @@ describe("an agent says who is next", () => {
 describe("a conversation that agents can end", () => {
   const graph = chat(["A", "B"], ["A -B-> B", "A -> B"], { isConversational: true })
 
-  test("gives every agent the tool `end`, and says when to use it", async () => {
+  test("gives every agent the tool `end`, and explains when to use it", async () => {
     const { tools, systems, visited, outputs, state } = await play(graph, {
       A: [{ tool_calls: [{ name: "end", args: { message: "Goodbye!" } }] }],
     })
@@ -129,7 +129,7 @@ describe("a conversation that agents can end", () => {
     expect(state.next).toBe("END")
   })
 
-  test("which one that is not does not", async () => {
+  test("gives no agent the tool if the conversation is not conversational", async () => {
     const { tools, systems } = await play(ROUTED, { Router: ["hi"] })
     expect(tools).toEqual([["route"]])
     expect(systems).toEqual([""])
@@ -139,7 +139,7 @@ describe("a conversation that agents can end", () => {
 describe("a tool executor", () => {
   const agents = { Router: THINKER, Other: THINKER, Thinker: THINKER }
 
-  test("runs the calls of the last turn in order, adds their results, and goes back to the caller", async () => {
+  test("runs the calls of the last turn in order, adds their results, and returns to the caller", async () => {
     const graph = chat(["Router", "tools"], ["Router -tools-> tools"], { agents })
     const { visited, state, outputs, roles } = await play(graph, {
       Router: [
@@ -163,7 +163,7 @@ describe("a tool executor", () => {
     expect(results[0]?.content).toHaveLength(2)
   })
 
-  test("continues by the tool's name, else by ALWAYS", async () => {
+  test("continues by the tool's name, else with the ALWAYS edge", async () => {
     const nodes = ["Router", "tools", "Thinker", "Other"]
     const named = chat(nodes, ["Router -tools-> tools", "tools -think-> Thinker", "tools -> Other"], {
       agents,
@@ -180,7 +180,7 @@ describe("a tool executor", () => {
     expect((await play(always, script)).visited).toEqual(["Router", "tools", "Other"])
   })
 
-  test("is needed: a call with no edge to one fails clearly", async () => {
+  test("is required: a call without an edge to one fails with a clear message", async () => {
     const graph = chat(["Router", "tools"], [], { agents })
     const { status, error } = await play(graph, {
       Router: [{ tool_calls: [{ name: "think", args: { thought: "hm" } }] }],
@@ -192,7 +192,7 @@ describe("a tool executor", () => {
     })
   })
 
-  test("comes before a choice in the same turn, which is answered at once and not followed", async () => {
+  test("runs before a choice in the same turn, which gets a result immediately and is not followed", async () => {
     const graph = chat(["Router", "tools", "Other"], ["Router -tools-> tools", "Router -Other-> Other"], {
       agents,
     })
@@ -216,7 +216,7 @@ describe("a tool executor", () => {
 })
 
 describe("a node that fails", () => {
-  test("leaves no trace in state: neither its messages nor its turn", async () => {
+  test("leaves no trace in the state: neither its messages nor its turn", async () => {
     const graph = chat(["A", "B"], ["A -> B", "B -A-> A"])
     const { status, error, state } = await play(graph, {
       A: ["from A"],
@@ -229,7 +229,7 @@ describe("a node that fails", () => {
     expect(state.messages).toHaveLength(2)
   })
 
-  test("as one of a parallel node's is null there, and stops no others; a call that nobody runs is a failure", async () => {
+  test("as a member of a parallel node results in null, and does not stop the others; a call that no node runs is a failure", async () => {
     const graph = chat(["A", "B", "C", "tools"], ["p -> C", "B -tools-> tools"], {
       agents: { A: { model: "offline" }, B: THINKER, C: { model: "offline" } },
       entrypointNodeId: "p",
@@ -257,7 +257,7 @@ describe("a node that fails", () => {
 describe("a tool with secret arguments", () => {
   const graph = chat(["A", "tools"], ["A -tools-> tools"], { agents: { A: THINKER } })
 
-  test("is refused before the model is asked: the secrets would never reach the node that calls it", async () => {
+  test("is refused before the model is called, because the secrets would never reach the node that calls it", async () => {
     const login = tool({
       name: "login",
       description: "Logs in.",
@@ -278,7 +278,7 @@ describe("a tool with secret arguments", () => {
 })
 
 describe("other nodes in a conversation", () => {
-  test("the output of another workflow is a message, and the latest one", async () => {
+  test("the output of another workflow is a message, and the latest output", async () => {
     const graph = chat(["A", "B"], ["A -W-> W", "W -> B"])
     const nodes = [
       ...(graph.nodes as object[]),
@@ -297,7 +297,7 @@ describe("other nodes in a conversation", () => {
     expect(state.outputs).toMatchObject({ W: "Found it." })
   })
 
-  test("a choice without a message says nothing", async () => {
+  test("a choice without a message adds no message", async () => {
     const { state } = await play(ROUTED, { Router: [{ json: { next: "RC2" } }], RC2: ["Done."] })
     expect(state.messages).toEqual([
       { role: "user", content: [{ type: "text", text: "Go" }] },

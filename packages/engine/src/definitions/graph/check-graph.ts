@@ -1,6 +1,6 @@
 /**
- * Checks that every name in a graph exists and is unique, and that every node has the fields of its type. Messages that the
- * specifications of the two spellings prescribe are kept to the word.
+ * Checks that every name in a graph exists and is unique, and that every node has the fields of its type. The
+ * specifications of the two spellings prescribe some messages; those are kept verbatim.
  */
 import type { NodeId } from "../../core/index.ts"
 import { nearest, type Path } from "../../document/index.ts"
@@ -199,7 +199,7 @@ function checkFields(model: GraphModel, node: ModelNode, report: DocumentReport)
   }
 }
 
-/** What is missing or superfluous, as the rest of a sentence about the node. */
+/** The missing or superfluous field, as the rest of a sentence about the node. */
 function problemOf(model: GraphModel, node: ModelNode): string | undefined {
   const { type, data, agentId } = node
   const edges = edgesFrom(model, node.id)

@@ -4,7 +4,7 @@ import { nearest, type Path, textsIn } from "../../document/index.ts"
 import { condition, ExpressionError, expression, type Reference, template } from "../../expressions/index.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import { edgesFrom, type GraphModel, isChosenByName, type ModelNode, textIn } from "./graph-model.ts"
-import { readPath } from "./nodes/state-paths.ts"
+import { readPath } from "./nodes/visit.ts"
 
 interface GraphText {
   readonly at: Path
@@ -25,7 +25,7 @@ function asPath(text: string): readonly Reference[] {
   return [{ root: String(root), path: rest, start: 0, end }]
 }
 
-/** Returns what they refer to; errors in them are reported. */
+/** Returns the references in them. Errors in them are reported. */
 export function checkTexts(
   model: GraphModel,
   report: DocumentReport,
@@ -100,8 +100,8 @@ export function isTemplate(text: string, vars: Readonly<Record<string, unknown>>
   return references.every(({ root }) => ROOTS.includes(root) || Object.hasOwn(vars, root))
 }
 
-// Checks the template of a merge: a placeholder that nothing fills would stay in the output as a gap or in braces. Other
-// templates are prompts, where a model tolerates either.
+// Checks the template of a merge: an unfilled placeholder would appear in the output. Other templates are prompts, where
+// a model tolerates it.
 
 const ALWAYS = ["goal", "latest", "outputs", "results", "state", "steps"]
 const OF_CHATS = ["next", "lastCaller", "lastTool"]
@@ -147,10 +147,10 @@ function checkPlaceholders(
   }
 }
 
-/** In one pair of braces, as other template languages have it. */
+/** Placeholders in single braces, which other template languages use. */
 const SINGLE = /(?<!\{)\{ ?([A-Za-z_][\w.]*) ?\}(?!\})/g
 
-/** A parallel node has its own nodes. What ends at a merge began at a fan-out. */
+/** The branches that end at a merge began at a fan-out. A parallel node lists its own nodes. */
 function branchesOf(model: GraphModel, { type, data }: ModelNode): readonly string[] {
   if (type === "parallel") return data.nodes ?? []
   const fanOuts = model.nodes.filter((one) => one.type === "fanout")

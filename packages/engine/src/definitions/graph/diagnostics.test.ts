@@ -19,7 +19,7 @@ const edited = (graph: Graph, list: "nodes" | "edges", at: number, more: Graph):
   [list]: (graph[list] as Graph[]).map((one, i) => (i === at ? { ...one, ...more } : one)),
 })
 
-describe("rows that cannot be", () => {
+describe("invalid rows", () => {
   test.each<[string, Graph, string]>([
     [
       "an entrypoint",
@@ -98,7 +98,7 @@ describe("rows that cannot be", () => {
     )
   })
 
-  test("an edge without an id is reported by its position, and is none of those with an id", () => {
+  test("an edge without an id is reported by its position, which is distinct from written ids", () => {
     const edges = (ROUTED.edges as Graph[]).map(({ id: _, ...edge }, i) =>
       i === 0 ? { ...edge, id: "2" } : edge,
     )
@@ -108,7 +108,7 @@ describe("rows that cannot be", () => {
     ])
   })
 
-  test("twice the same agent", () => {
+  test("report a duplicate agent", () => {
     const agents = [{ id: "Router" }, { id: "RC2" }, { id: "RC2" }]
     expect(problemsOf({ ...ROUTED, agents })).toEqual([
       expect.stringContaining("DUPLICATE_AGENT Agent RC2 is already defined on line"),
@@ -116,7 +116,7 @@ describe("rows that cannot be", () => {
   })
 })
 
-describe("rows that may be a mistake", () => {
+describe("rows that are probably a mistake", () => {
   test.each<[string, Graph, string]>([
     [
       "a node that cannot be reached",
@@ -143,12 +143,12 @@ describe("rows that may be a mistake", () => {
       chat(["A"], [], { isConversational: true }),
       "NO_END_EDGE Node A has no END edge; its agent can still end the conversation with the tool `end`",
     ],
-  ])("%s: a warning, and it runs", (_, graph, message) => {
+  ])("%s: a warning, and the graph runs", (_, graph, message) => {
     expect(problemsOf(graph)).toEqual([message])
     expect(tryLoad(graph).definition).toBeDefined()
   })
 
-  test("the names of tools are values after an executor", () => {
+  test("tool names are valid values after a tool executor", () => {
     const tools = { toolsets: [{ type: "script", shell: { look_up: { cmd: "true" } } }] }
     const graph = (value: string) =>
       chat(["A", "tools"], ["A -tools-> tools", `tools -${value}-> A`], { agents: { A: tools } })
@@ -156,7 +156,7 @@ describe("rows that may be a mistake", () => {
     expect(problemsOf(graph("look_it_up"))).toEqual([expect.stringContaining("VALUE_UNKNOWN")])
   })
 
-  test("and on the way to one", () => {
+  test("tool names are valid values before a tool executor", () => {
     const tools = { toolsets: [{ type: "script", shell: { look_up: { cmd: "true" } } }] }
     const graph = (value: string) => chat(["A", "tools"], [`A -${value}-> tools`], { agents: { A: tools } })
     expect(problemsOf(graph("look_up"))).toEqual([])
@@ -164,10 +164,10 @@ describe("rows that may be a mistake", () => {
   })
 })
 
-describe("edges that lead nowhere", () => {
+describe("edges to missing nodes", () => {
   const graph = chat(["A", "B"], ["A -B-> B", "A -C-> C", "C -> A"])
 
-  test("are dropped with a warning each where the caller is lenient", () => {
+  test("are dropped with a warning each if the caller is lenient", () => {
     const { definition, diagnostics } = tryLoad(graph, { lenient: true })
     expect(diagnostics.map(({ message, severity }) => [severity, message])).toEqual([
       ["warning", "Edge e2 references non-existent target node C; the edge is dropped"],
@@ -177,7 +177,7 @@ describe("edges that lead nowhere", () => {
   })
 })
 
-describe("a graph that cannot be", () => {
+describe("an invalid graph", () => {
   const nodes = ["a", "b"].map((id) => agentNode(id))
 
   test.each<[string, Graph, string]>([
@@ -259,7 +259,7 @@ describe("a graph that cannot be", () => {
     expect(problemsOf(graph, { env: {} }).join("\n")).toContain(message)
   })
 
-  test("with a decision in the cycle it is a loop, and valid", () => {
+  test("a cycle with a decision is a valid loop", () => {
     const decision = { id: "d", type: "decision", options: ["a", "b"], decide: "'b'" }
     expect(problemsOf(flow([...nodes, decision], ["a -> d"]))).toEqual([])
   })
@@ -268,14 +268,14 @@ describe("a graph that cannot be", () => {
 describe("agents", () => {
   const nodes = [{ id: "n", type: "agent", agent_id: "jo" }]
 
-  test("come as rows too: with id, prompt, model and tools", () => {
+  test("may be rows with id, prompt, model and tools", () => {
     const row = { id: "jo", name: "Jo", prompt: "Be kind.", model: "offline", tools: ["think"] }
     const { definition } = tryLoad({ nodes, agents: [row] })
     expect(definition?.agents.get("jo")).toBeDefined()
     expect(definition?.eject()).toContain('instructions: "Be kind."')
   })
 
-  test("come from a file of their own", () => {
+  test("may be in a separate file", () => {
     const file =
       "models: { m: { provider: offline, model: x } }\nagents: { jo: { model: m }, other: { model: nope } }"
     const { definition, diagnostics } = tryLoad({ nodes }, { agents: "agents.yaml", read: () => file })
@@ -283,7 +283,7 @@ describe("agents", () => {
     expect([...(definition?.agents.keys() ?? [])]).toEqual(["jo"])
   })
 
-  test("what is wrong in a file of agents is shown there", () => {
+  test("have their problems reported in the file that defines them", () => {
     const nodes = [{ id: "a", type: "agent", agent_id: "jo" }]
     const file = "agents:\n  jo: { modle: offline }\n"
     const { diagnostics, sources } = tryLoad({ nodes }, { agents: "agents.yaml", read: () => file })
@@ -291,7 +291,7 @@ describe("agents", () => {
     expect(printProblems({ diagnostics, sources }, { color: false })).toContain("jo: { modle: offline }")
   })
 
-  test("a file of agents that cannot be read is reported", () => {
+  test("report a file that cannot be read", () => {
     const read = () => {
       throw new Error("no")
     }
@@ -299,7 +299,7 @@ describe("agents", () => {
   })
 })
 
-test("problems of a graph's agents are reported with those of its nodes", () => {
+test("have their problems reported with those of the nodes", () => {
   const text = JSON.stringify({
     agents: { a: { model: "nonsense" } },
     entry: "n",
@@ -324,7 +324,7 @@ describe("the template of a merge", () => {
       ["news -> join", "prices -> join"],
     )
 
-  test("is refused with its position where it has a placeholder that nothing fills", () => {
+  test("is refused, with its position, if nothing fills a placeholder", () => {
     const graph = merging("{{ news }} and {{ pricess }} of {{ goal }}")
     expect(problemsOf(graph)).toEqual([
       "PLACEHOLDER_UNFILLED Nothing fills {{ pricess }}: the template of a merge has {{ results }}, {{ goal }}, {{ news }}, {{ prices }}, values of the state, and variables (prices?)",
@@ -336,7 +336,7 @@ describe("the template of a merge", () => {
     )
   })
 
-  test("is refused where a placeholder has one pair of braces", () => {
+  test("is refused if a placeholder has single braces", () => {
     expect(problemsOf(merging('{"news": "{news}", "x": {{ prices }}}'))).toEqual([
       "PLACEHOLDER_UNFILLED {news} is not filled: write {{ news }}",
     ])
@@ -353,7 +353,7 @@ describe("the template of a merge", () => {
     expect(diagnostics.filter(({ severity }) => severity === "error")).toEqual([])
   })
 
-  test("of another strategy, and a prompt, are left alone", () => {
+  test("is not checked for other strategies and for prompts", () => {
     expect(problemsOf(merging("{{ nobody }}", { strategy: "stitch" }))).toEqual([])
   })
 })

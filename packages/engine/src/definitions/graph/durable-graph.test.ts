@@ -7,7 +7,7 @@ import { memoryStore } from "../../stores/index.ts"
 import { crashTest, type Simulation } from "../../testing/index.ts"
 import { agentNode, chat, flow, load, THINKER } from "./graph.test-support.ts"
 
-/** Its answers depend on every letter of the prompt: a node that sees something else after a crash ends differently. */
+/** Its answers depend on every letter of the prompt: a node that sees another prompt after a crash has another result. */
 const attentive = pureModel((last, _, name) => `${name} heard ${hash32(last, 1)}`)
 
 const GRAPH = flow(
@@ -45,7 +45,7 @@ const GRAPH = flow(
   ],
 )
 
-/** What runs at the same time may be written down in any order. */
+/** Concurrent work may be recorded in any order. */
 const outcome = ({ result: { status, outputs, state, usage }, lost }: Simulation) => ({
   status,
   outputs,
@@ -55,8 +55,8 @@ const outcome = ({ result: { status, outputs, state, usage }, lost }: Simulation
   usage: usageWithout(usage, lost),
 })
 
-describe("a graph whose process dies", () => {
-  test("ends as if nothing had happened, wherever that is, and no model call that is on record is made again", async () => {
+describe("a graph whose process crashes", () => {
+  test("ends with the same result wherever it crashes, and repeats no recorded model call", async () => {
     const { workflow } = load(GRAPH, { model: () => attentive })
     const { outcome: ended, crashes } = await crashTest(workflow, "Go", {
       seeds: 25,
@@ -67,7 +67,7 @@ describe("a graph whose process dies", () => {
     expect(crashes).toBeGreaterThan(40)
   })
 
-  test("in a conversation too: no tool runs twice", async () => {
+  test("runs no tool twice in a conversation", async () => {
     const agents = { A: THINKER, B: THINKER, C: THINKER }
     const graph = chat(["A", "tools", "B", "C"], ["A -tools-> tools", "A -B-> B", "B -C-> C"], {
       agents,
@@ -79,14 +79,14 @@ describe("a graph whose process dies", () => {
       return name === "C" ? "That is all." : { calls: [{ name: "route", args: { next: "C" } }] }
     })
     const { workflow } = load(graph, { model: () => model })
-    // What tools load when they are first used is loaded now: simulated time does not wait for it.
+    // Loads what tools load on first use: simulated time does not wait for it.
     await workflow.run("Go")
     const { outcome: ended } = await crashTest(workflow, "Go", { seeds: 25 })
     expect(ended).toMatchObject({ status: "completed", outputs: ['"That is all."'], usage: { toolCalls: 1 } })
   })
 })
 
-test("a thread is a conversation: the next message is heard with those before", async () => {
+test("continues a conversation on its thread", async () => {
   const store = memoryStore()
   const model = scriptedModel({ A: ["Hello, Jo.", "You are Jo."] })
   const { workflow } = load(chat(["A"], []), { model: () => model })
@@ -97,7 +97,7 @@ test("a thread is a conversation: the next message is heard with those before", 
   expect(state.steps).toBe(1)
 })
 
-test("what the journal has grows with the visits, not with their number squared", async () => {
+test("has a journal that grows linearly with the visits", async () => {
   const bytes = async (passes: number) => {
     const nodes = [
       { id: "loop", type: "loop", max_iters: passes },
@@ -119,7 +119,7 @@ test("what the journal has grows with the visits, not with their number squared"
 test.each([
   ["come together", [{ id: "join", type: "merge", strategy: "collect_list" }], "join"],
   ["end by themselves", [], "END"],
-])("nor with the number of ways that %s, squared", async (_, more, to) => {
+])("has a journal that grows linearly with the lanes if %s", async (_, more, to) => {
   const bytes = async (count: number) => {
     const branches = Array.from({ length: count }, (_, i) => `b${i}`)
     const nodes = [
@@ -138,7 +138,7 @@ test.each([
   expect(twice / some).toBeLessThan(4.6)
 })
 
-test("two runs at once do not see each other", async () => {
+test("does not see concurrent runs", async () => {
   const { workflow } = load(GRAPH, { model: () => pureModel((last) => `<${last}>`) })
   const results = await Promise.all(
     ["one", "two"].map(async (goal) => {

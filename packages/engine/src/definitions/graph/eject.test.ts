@@ -64,7 +64,7 @@ describe("ejected code", () => {
         B: [{ tool_calls: [{ name: "end", args: { message: "bye" } }] }],
       },
     ],
-  ])("runs the same: %s", async (_, graph, script) => {
+  ])("behaves the same: %s", async (_, graph, script) => {
     const options = { variables: { mood: "other" } }
     const [first, second] = [scriptedModel(script), scriptedModel(script)]
     const definition = load(graph, { ...options, model: () => first })
@@ -75,7 +75,7 @@ describe("ejected code", () => {
     expect(second.calls.map(({ prompt }) => prompt)).toEqual(first.calls.map(({ prompt }) => prompt))
   })
 
-  test("reads as one would write it", () => {
+  test("is readable", () => {
     const graph = chat(
       ["Router", "tools"],
       ["Router -tools-> tools", "Router -END-> END", "tools -> Router"],

@@ -4,8 +4,8 @@ import { agentNode, flow, type Graph, play } from "./graph.test-support.ts"
 const START = { id: "start", type: "start" }
 const ANY = { "*": [{ text: "x", repeat: true as const }] }
 
-describe("what a node is given", () => {
-  test("is what the node before has left, the goal at first", async () => {
+describe("the input of a node", () => {
+  test("is the output of the previous node, and the goal at first", async () => {
     const graph = flow([START, agentNode("a"), agentNode("b")], ["start -> a", "a -> b"])
     const { prompts, outputs, state, visited } = await play(
       graph,
@@ -18,7 +18,7 @@ describe("what a node is given", () => {
     expect(visited).toEqual(["start", "a", "b"])
   })
 
-  test("is its mapped inputs: one as it is, several by name", async () => {
+  test("is its mapped inputs: one unchanged, several by name", async () => {
     const one = agentNode("b", { inputs: { context: "goal" } })
     const two = agentNode("c", { inputs: { question: "goal", context: "outputs.a" } })
     const graph = flow([agentNode("a"), one, two], ["a -> b", "b -> c"])
@@ -26,7 +26,7 @@ describe("what a node is given", () => {
     expect(prompts).toEqual(["why?", "why?", "question:\nwhy?\n\ncontext:\nfound"])
   })
 
-  test("is what its prompt says, with templates", async () => {
+  test("is its rendered prompt", async () => {
     const node = agentNode("b", { prompt: "Q: {{ goal }} A: {{ outputs.a.answer }} and {{ latest.answer }}" })
     const { prompts } = await play(
       flow([agentNode("a"), node], ["a -> b"]),
@@ -36,7 +36,7 @@ describe("what a node is given", () => {
     expect(prompts[1]).toBe("Q: why? A: 42 and 42")
   })
 
-  test("comes from the state, where nodes put parts of what they leave", async () => {
+  test("is read from the state, to which nodes write parts of their outputs", async () => {
     const nodes = [
       agentNode("a", { outputs: { score: "review.score", text: "review.text" } }),
       agentNode("b", { inputs: { score: "review.score" }, outputs: { all: "draft" } }),
@@ -54,7 +54,7 @@ describe("what a node is given", () => {
 })
 
 describe("edges", () => {
-  test("of a conditional: the first that holds, else the one without a condition", async () => {
+  test("of a conditional follow the first condition that holds, else the edge without a condition", async () => {
     const nodes = [
       agentNode("a"),
       { id: "if", type: "conditional" },
@@ -75,7 +75,7 @@ describe("edges", () => {
     expect(await way({ intents: [], confidence: 0.1 })).toBe("d")
   })
 
-  test("of a conditional with a condition of its own: `true` and `false` are about that", async () => {
+  test("of a conditional with its own condition refer to it with `true` and `false`", async () => {
     const nodes = [
       agentNode("a"),
       { id: "if", type: "conditional", condition: "latest == 'yes'" },
@@ -87,7 +87,7 @@ describe("edges", () => {
     expect((await play(graph, { ...ANY, a: ["no"] })).visited.at(-1)).toBe("c")
   })
 
-  test("of a conditional, when none holds: a clear failure", async () => {
+  test("of a conditional fail clearly if no condition holds", async () => {
     const graph = flow(
       [agentNode("a"), { id: "if", type: "conditional" }, agentNode("b")],
       ["a -> if", "if -> b if latest == 'y'"],
@@ -99,7 +99,7 @@ describe("edges", () => {
     )
   })
 
-  test("of any other node: all whose condition holds", async () => {
+  test("of any other node are followed if their condition holds", async () => {
     const graph = flow(
       ["a", "b", "c", "d"].map((id) => agentNode(id)),
       ["a -> b", "a -> c if latest == 'x'", "a -> d if latest == 'y'"],
@@ -107,7 +107,7 @@ describe("edges", () => {
     expect((await play(graph, ANY)).visited.toSorted()).toEqual(["a", "b", "c"])
   })
 
-  test("find names in the state first, then in the configuration", async () => {
+  test("resolve names in the state first, then in the configuration", async () => {
     const nodes = [
       agentNode("a", { outputs: { mode: "mode" } }),
       { id: "if", type: "conditional" },
@@ -154,7 +154,7 @@ describe("a fan-out", () => {
     expect(state.steps).toBe(6)
   })
 
-  test("merges in the order of the definition, whatever finished first", async () => {
+  test("merges in the order of definition, whichever finishes first", async () => {
     const nodes = [{ id: "fan", type: "fanout" }, ...branches, { id: "join", type: "merge" }]
     const edges = ["fan -> a", "fan -> b", "a -> c", "c -> join", "b -> join"]
     const { outputs, visited } = await play(flow(nodes, edges), script)
@@ -162,7 +162,7 @@ describe("a fan-out", () => {
     expect(outputs).toEqual(["three\n\ntwo"])
   })
 
-  test("continues after its branches where it names the next node itself", async () => {
+  test("continues after its branches with the next node that it names", async () => {
     const nodes = [
       { id: "fan", type: "fanout", branches: ["a", "b"] },
       ...branches.slice(0, 2),
@@ -172,7 +172,7 @@ describe("a fan-out", () => {
     expect(outputs).toEqual(["one\n\ntwo"])
   })
 
-  test("has branches that go their own way to the merge: conditionals, loops and fan-outs in them", async () => {
+  test("has branches with their own routes to the merge: conditionals, loops and fan-outs", async () => {
     const nodes = [
       { id: "fan", type: "fanout" },
       agentNode("a"),
@@ -216,7 +216,7 @@ describe("a fan-out", () => {
     expect(prompts[agents.lastIndexOf("b")]).toBe("b1")
   })
 
-  test("has a merge for all of it, where a branch parts again", async () => {
+  test("has one merge for everything if a branch splits again", async () => {
     const nodes = [
       ...["s", "a", "b", "x", "y"].map((id) => agentNode(id)),
       { id: "join", type: "merge", separator: "," },
@@ -233,7 +233,7 @@ describe("a fan-out", () => {
     expect(visited.filter((id) => id === "join")).toHaveLength(3)
   })
 
-  test("does not wait for a branch that ends on its own", async () => {
+  test("does not wait for a branch that ends by itself", async () => {
     const nodes = [
       { id: "fan", type: "fanout" },
       ...branches,
@@ -256,11 +256,11 @@ describe("a fan-out", () => {
     })
     expect(prompts[agents.indexOf("last")]).toBe("two")
     expect(state.outputs).toMatchObject({ c: "three", last: "the end" })
-    // The first of the nodes that end a way, in the order of the definition.
+    // The first of the final nodes, in the order of definition.
     expect(outputs).toEqual(["three"])
   })
 
-  test("ends with its merge, where another branch has ended on its own", async () => {
+  test("ends with its merge if another branch ended by itself", async () => {
     const nodes = [
       { id: "fan", type: "fanout" },
       agentNode("a"),
@@ -270,12 +270,12 @@ describe("a fan-out", () => {
     const edges = ["fan -> a", "fan -> b", "fan -> join", "a -> join", "b -> END"]
     const { status, outputs, visited } = await play(flow(nodes, edges), { a: ["one"], b: ["two"] }, "Go")
     expect(status).toBe("completed")
-    // Of the two ends, that of `b` is the first in the definition.
+    // Of the two final nodes, `b` is the first in the definition.
     expect(outputs).toEqual(["two"])
     expect(visited.filter((id) => id === "b")).toEqual(["b"])
   })
 
-  test("can lead two branches through the same node, each on its own", async () => {
+  test("can lead two branches through the same node separately", async () => {
     const nodes = [
       { id: "fan", type: "fanout" },
       agentNode("a"),
@@ -296,7 +296,7 @@ describe("a fan-out", () => {
     expect(outputs).toEqual(["after A,after B"])
   })
 
-  test("can lead two branches through the same fan-out, and what that begins comes together for each", async () => {
+  test("can lead two branches through the same fan-out, which merges for each of them", async () => {
     const nodes = [
       { id: "fan", type: "fanout" },
       agentNode("a"),
@@ -331,7 +331,7 @@ describe("a fan-out", () => {
     expect(outputs).toEqual(["xA+yA+mA&nA+xB+yB+mB&nB"])
   })
 
-  test("in a loop comes together in every round", async () => {
+  test("merges in every pass of a loop", async () => {
     const nodes = [
       { id: "loop", type: "loop", max_iters: 2 },
       { id: "fan", type: "fanout" },
@@ -357,14 +357,14 @@ describe("a fan-out", () => {
     expect(prompts.filter((_, i) => agents[i] !== "b")).toEqual(["Go", "a1+b1", "a2+b2"])
   })
 
-  test("runs at most so many at once", async () => {
+  test("limits its concurrency", async () => {
     const { visited, outputs } = await play({ ...graph({}), limits: { max_parallel: 1 } }, script)
     expect(visited.slice(2, 5)).toEqual(["a", "b", "c"])
     expect(outputs).toEqual(["one\n\ntwo\n\nthree"])
   })
 })
 
-test("a merge that no fan-out leads to passes on what came", async () => {
+test("a merge without a fan-out passes its input on", async () => {
   const graph = flow(
     [agentNode("a"), { id: "join", type: "merge", strategy: "stitch" }, agentNode("b")],
     ["a -> join", "join -> b"],
@@ -378,33 +378,33 @@ describe("a loop", () => {
   const edges = ["loop -> draft", "draft -> loop", "loop -> end"]
   const drafts = { draft: ["one", "two", "three", "four"], end: ["done"] }
 
-  test("gives the output of a pass to the next, and ends after so many", async () => {
+  test("passes the output of a pass to the next, and ends after its limit", async () => {
     const { prompts, agents } = await play(flow(nodes({ max_iters: 2 }), edges), drafts, "goal")
     expect(agents).toEqual(["draft", "draft", "end"])
     expect(prompts).toEqual(["goal", "one", "two"])
   })
 
-  test("takes the limit of the graph, and 3 where nobody says", async () => {
+  test("uses the limit of the graph, and 3 by default", async () => {
     const own = await play(flow(nodes({}), edges, { limits: { max_iters: 1 } }), drafts)
     expect(own.agents).toEqual(["draft", "end"])
     expect((await play(flow(nodes({}), edges), drafts)).agents).toHaveLength(4)
   })
 
-  test("ends early when its condition does not hold; the first pass is always made", async () => {
+  test("ends early if its condition is false; the first pass always runs", async () => {
     const until = await play(flow(nodes({ max_iters: 9, loop_condition: "latest != 'two'" }), edges), drafts)
     expect(until.agents).toEqual(["draft", "draft", "end"])
     const never = await play(flow(nodes({ loop_condition: "false" }), edges), drafts)
     expect(never.agents).toEqual(["draft", "end"])
   })
 
-  test("says which edge is which, where both might lead back", async () => {
+  test("has explicit edges if both might lead back", async () => {
     const both = ["loop -> draft if continue", "draft -> loop", "loop -> end if exit"]
     expect((await play(flow(nodes({ max_iters: 1 }), both), drafts)).agents).toEqual(["draft", "end"])
   })
 })
 
 describe("the result", () => {
-  test("is the output of the first node that ends a way, in the order of the definition", async () => {
+  test("is the output of the first final node that was reached, in the order of definition", async () => {
     const nodes = ["s", "last", "first", "between"].map((id) => agentNode(id))
     const graph = flow(nodes, ["s -> between", "between -> last", "s -> first"])
     const { outputs, visited } = await play(graph, {
@@ -417,7 +417,7 @@ describe("the result", () => {
     expect(outputs).toEqual(["last"])
   })
 
-  test("is the output of the last node where no such node was reached", async () => {
+  test("is the output of the last node if no final node was reached", async () => {
     const graph = flow(
       ["a", "b", "c"].map((id) => agentNode(id)),
       ["a -> b", "b -> c if latest == 'y'"],
@@ -425,7 +425,7 @@ describe("the result", () => {
     expect((await play(graph, { a: ["a"], b: ["b"] })).outputs).toEqual(["b"])
   })
 
-  test("says so when there is nothing", async () => {
+  test("has a fixed text if there is no output", async () => {
     expect((await play(flow([agentNode("a")], []), { a: [{ text: "" }] })).outputs).toEqual([
       "No output generated",
     ])

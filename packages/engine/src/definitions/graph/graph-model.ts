@@ -1,4 +1,4 @@
-/** A graph as it was read from either spelling. */
+/** The model of a graph, the same for both spellings. */
 import type { NodeId } from "../../core/index.ts"
 import type { Path } from "../../document/index.ts"
 import type { NodeData, NodeType } from "./graph-shape.ts"
@@ -32,7 +32,7 @@ export interface Limits {
 }
 
 export interface GraphModel {
-  /** Written as rows: agents share a conversation and choose who is next. */
+  /** Written as rows: agents share a conversation and choose the next speaker. */
   readonly isChat: boolean
   readonly id: string
   readonly title: string

@@ -19,7 +19,7 @@ export function tryLoad(graph: Graph | string, options: LoadOptions = {}) {
   return loadDefinition({ file: typeof graph === "string" ? "graph.yaml" : "graph.json", text }, options)
 }
 
-/** `code message`, and what was probably meant. */
+/** `code message`, and the suggestion. */
 export function shown({ code, message, suggestion }: Diagnostic): string {
   return `${code} ${message}${suggestion === undefined ? "" : ` (${suggestion}?)`}`
 }
@@ -33,7 +33,7 @@ interface Played {
   readonly run?: RunOptions | undefined
 }
 
-/** Runs it with a script of replies by agent; gives who was asked what, in order. */
+/** Runs it with a script of replies by agent. Returns the calls in order. */
 export async function play(
   graph: Graph | string,
   script: Script,
@@ -49,7 +49,7 @@ export async function play(
   return { ...result, visited: visited.filter((id) => !id.startsWith("#")), ...asked(model) }
 }
 
-/** Who was asked, and with what. */
+/** The called agents and their prompts. */
 function asked(model: ScriptedModel) {
   const contentsOf = (role: string) =>
     model.calls.map(({ prompt }) =>
@@ -93,7 +93,7 @@ export function chat(nodes: readonly string[], edges: readonly string[], more: G
   }
 }
 
-/** `a -> b` is taken always, `a -x-> b` when x is next; `END` is the end. */
+/** `a -> b` is always followed, `a -x-> b` if x is next; `END` is the end. */
 function edgeOf(text: string, i: number): { [field: string]: Json } {
   const [, from = "", value, to = ""] = /^(\S+) -(?:(\S+)-)?> (\S+)$/.exec(text) ?? []
   return {
@@ -106,7 +106,7 @@ function edgeOf(text: string, i: number): { [field: string]: Json } {
   }
 }
 
-/** The executor's JSON: agents are called as their nodes; `a -> b if latest == "x"`. */
+/** The executor's JSON. Agents have the names of their nodes; `a -> b if latest == "x"`. */
 export function flow(nodes: readonly Graph[], edges: readonly string[], more: Graph = {}): Graph {
   const ids = nodes.flatMap(({ type, agent_id }) => (type === "agent" ? [String(agent_id)] : []))
   return {
@@ -129,5 +129,5 @@ export function agentNode(id: string, more: Graph = {}): Graph {
   return { id, type: "agent", agent_id: id, ...more }
 }
 
-/** A tool that runs in a shell would need one: this one thinks. */
+/** A tool that needs no shell. */
 export const THINKER = { model: "offline", toolsets: [{ type: "think" }] }

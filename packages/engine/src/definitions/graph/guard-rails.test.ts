@@ -2,18 +2,18 @@ import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import { manualClock, settled } from "../../testing/index.ts"
 import { agentNode, chat, flow, load, play } from "./graph.test-support.ts"
-import { circleIn } from "./nodes/graph-node.ts"
+import { repeatedCycle } from "./nodes/graph-node.ts"
 
 const ROUND = chat(["A", "B"], ["A -> B", "B -> A"])
 const WITH_PERSON = chat(["A", "B", "person"], ["A -> B", "B -> A"])
 
-/** Every turn says something new. */
+/** Every turn has a new message. */
 const counting = (agent: string, turns = 40) => Array.from({ length: turns }, (_, i) => `${agent} ${i}`)
 const TALK = { A: counting("A"), B: counting("B") }
 const ECHO = { A: [{ text: "a", repeat: true as const }], B: [{ text: "b", repeat: true as const }] }
 
 describe("the step limit", () => {
-  test("is 15 visits; past it the run ends as `limit`, and keeps what it has", async () => {
+  test("is 15 visits; beyond it the run ends as `limit`, and keeps its state", async () => {
     const { status, error, visited, state } = await play(ROUND, TALK)
     expect(status).toBe("limit")
     expect(error).toMatchObject({ code: "STEP_LIMIT", message: "Execution exceeded max steps limit: 15" })
@@ -31,12 +31,12 @@ describe("the step limit", () => {
     expect(error?.message).toBe("Execution exceeded max steps limit: 3")
   })
 
-  test("is set by the call", async () => {
+  test("is set by the caller", async () => {
     const { error } = await play(ROUND, TALK, "Go", { options: { maxSteps: 2 } })
     expect(error?.message).toBe("Execution exceeded max steps limit: 2")
   })
 
-  test("is 1000 where agents do tasks, and counts what begins at the same time", async () => {
+  test("is 1000 for graphs without a conversation, and counts concurrent visits", async () => {
     const nodes = [{ id: "start", type: "start" }, ...["a", "b", "c"].map((id) => agentNode(id))]
     const wide = flow(nodes, ["start -> a", "start -> b", "start -> c"], { limits: { max_steps: 3 } })
     const { status, error } = await play(wide, { "*": [{ text: "x", repeat: true }] })
@@ -47,8 +47,8 @@ describe("the step limit", () => {
   })
 })
 
-describe("a run that goes in circles", () => {
-  test("three times with nothing new ends as `limit`, and names the nodes", async () => {
+describe("a run that repeats itself", () => {
+  test("three times with the same results ends as `limit`, and names the nodes", async () => {
     const { status, error, visited } = await play(ROUND, ECHO)
     expect(status).toBe("limit")
     expect(error).toMatchObject({
@@ -64,12 +64,12 @@ describe("a run that goes in circles", () => {
     ["xabcabcabc", "abc"],
     ["abab", ""],
     ["aabaab", ""],
-  ])("%s has the circle %s", (trail, circle) => {
-    const found = circleIn([...trail].map((node) => ({ node, print: "" })))
+  ])("%s has the cycle %s", (trail, circle) => {
+    const found = repeatedCycle([...trail].map((node) => ({ node, print: "" })))
     expect(found?.join("") ?? "").toBe(circle)
   })
 
-  test("is looked for in little time, however long the way was", () => {
+  test("is detected in little time, however long the trail is", () => {
     const trail = Array.from({ length: 30_000 }, (_, i) => ({ node: "a", print: `${i}` }))
     let looks = 0
     const counted = new Proxy(trail, {
@@ -78,13 +78,13 @@ describe("a run that goes in circles", () => {
         return Reflect.get(list, name)
       },
     })
-    expect(circleIn(counted)).toBeUndefined()
+    expect(repeatedCycle(counted)).toBeUndefined()
     expect(looks).toBeLessThan(100_000)
   })
 
-  test("is none when a node leaves something else", () => {
+  test("is not repetition if a node has another result", () => {
     const prints = ["1", "1", "2"]
-    expect(circleIn(prints.map((print) => ({ node: "a", print })))).toBeUndefined()
+    expect(repeatedCycle(prints.map((print) => ({ node: "a", print })))).toBeUndefined()
   })
 })
 
@@ -101,7 +101,7 @@ describe("a person", () => {
     return { run, request, model }
   }
 
-  test("is asked when the limit is reached, and shown the reason and the conversation", async () => {
+  test("is asked when the limit is reached, and sees the reason and the conversation", async () => {
     const { request } = await asking()
     expect(request.prompt).toBe("A person is needed: Execution exceeded max steps limit: 3")
     expect(request.data).toMatchObject({
@@ -116,7 +116,7 @@ describe("a person", () => {
     })
   })
 
-  test("answers: the last agent continues, visits are counted anew, and the next breach asks again", async () => {
+  test("answers: the last agent continues, the count of visits restarts, and the next breach asks again", async () => {
     const { run, request, model } = await asking()
     await run.respond(request.id, "please be brief")
     const again = await run
@@ -125,14 +125,14 @@ describe("a person", () => {
     expect(JSON.stringify(model.calls[3]?.prompt)).toContain("please be brief")
   })
 
-  test("names the agent that continues", async () => {
+  test("names the agent to continue with", async () => {
     const { run, request, model } = await asking()
     await run.respond(request.id, { route: "B", message: "B, you do it" })
     await run
     expect(model.calls[3]?.agent).toBe("B")
   })
 
-  test("ends the run, with last words or without", async () => {
+  test("ends the run, with or without a last message", async () => {
     const first = await asking()
     await first.run.respond(first.request.id, { end: true, message: "We call you back." })
     expect(await first.run).toMatchObject({ status: "completed", outputs: ["We call you back."] })
@@ -141,7 +141,7 @@ describe("a person", () => {
     expect(await second.run).toMatchObject({ status: "completed", outputs: ["A 1"] })
   })
 
-  test("continues along the edge from there where there is one", async () => {
+  test("continues along the edge of the node, if there is one", async () => {
     const graph = chat(["A", "B", "C", "person"], ["A -> B", "B -> A", "person -> C"])
     const { run, request, model } = await asking(graph, { ...TALK, C: ["C does it"] })
     await run.respond(request.id, "continue")
@@ -149,12 +149,12 @@ describe("a person", () => {
     expect(model.calls.at(-1)?.agent).toBe("C")
   })
 
-  test("is refused an answer that is none", async () => {
+  test("cannot give an invalid answer", async () => {
     const { run, request } = await asking()
     await expect(run.respond(request.id, { route: "Nobody" })).rejects.toThrow()
   })
 
-  test("is asked because an agent chose so, and when the run goes in circles", async () => {
+  test("is asked if an agent requests it, and if the run repeats itself", async () => {
     const chosen = chat(["A", "person"], ["A -person-> person"])
     const one = await asking(chosen, { A: [{ json: { next: "person", message: "I do not know." } }] })
     expect(one.request.prompt).toBe("An agent asks for a person.")
@@ -164,7 +164,7 @@ describe("a person", () => {
     expect(requests[0]?.prompt).toContain("The run repeats itself: A → B → A")
   })
 
-  test("is known by the name human_handoff too", async () => {
+  test("is also available under the name human_handoff", async () => {
     const graph = chat(["A", "B", "human_handoff"], ["A -> B", "B -> A"])
     const nodes = (graph.nodes as { id: string }[]).map((node) =>
       node.id === "human_handoff" ? { ...node, agentId: null } : node,
@@ -176,14 +176,14 @@ describe("a person", () => {
   })
 })
 
-describe("the time of a run", () => {
+describe("the time limit of a run", () => {
   /** A model that never answers. */
   const slow = scriptedModel(
     { "*": [{ text: "late", delay: 1_000_000, repeat: true }] },
     { clock: manualClock() },
   )
 
-  test("is 90 s; past it the run ends as `limit`", async () => {
+  test("is 90 s; beyond it the run ends as `limit`", async () => {
     const clock = manualClock()
     const run = load(ROUND, { model: () => slow }).workflow.run("Go", { clock })
     await settled()
@@ -194,7 +194,7 @@ describe("the time of a run", () => {
     expect(state.messages).toHaveLength(1)
   })
 
-  test("is set by the definition and by the call", async () => {
+  test("is set by the definition and by the caller", async () => {
     const clock = manualClock()
     const shorter = load({ ...ROUND, limits: { timeoutSeconds: 5 } }, { model: () => slow }).workflow
     const [one, two] = [shorter.run("Go", { clock }), shorter.run("Go", { clock, timeout: 2_000 })]
@@ -205,7 +205,7 @@ describe("the time of a run", () => {
     expect((await one.result).status).toBe("limit")
   })
 
-  test("goes to the person where there is one", async () => {
+  test("asks the person, if there is one", async () => {
     const clock = manualClock()
     const run = load(WITH_PERSON, { model: () => slow }).workflow.run("Go", { clock })
     await settled()

@@ -1,4 +1,4 @@
-/** A graph as a plan: read, checked, and written as calls. */
+/** Compiles a graph to a plan: reads it, checks it, and writes the calls. */
 import type { Json, NodeId } from "../../core/index.ts"
 import { Report } from "../../document/index.ts"
 import type { Reference } from "../../expressions/index.ts"
@@ -43,7 +43,7 @@ function compile(input: DialectInput, data: GraphData): Ref | undefined {
     variables: Object.keys(options.variables ?? {}),
   })
   const topology = new Topology(model)
-  // Routes between unknown names mean nothing.
+  // Routes between unknown names are not checked.
   if (!report.all.hasErrors) {
     checkRoutes(topology, report)
     if (model.isChat) checkChat(topology, agents, report)
@@ -222,7 +222,7 @@ interface Route {
 
 interface Routes {
   readonly routes: readonly Route[]
-  /** None of them may be followed: then the node's result is an output. */
+  /** All edges may be skipped: then the node's result is an output. */
   readonly mayEnd: boolean
 }
 
@@ -278,7 +278,7 @@ function wireNode(
     workflow.wire("switch", ref, cases, last && known(last.to))
     return
   }
-  // On a cycle, conditions tell the graph that it can be left.
+  // On a cycle, conditions show the graph's validation that the cycle can end.
   const targets = routes.map(({ to }) => known(to))
   const isPlain = !onCycle && routes.every(({ isAlways }) => isAlways)
   if (!isPlain) for (const route of routes) workflow.wire("edge", ref, known(route.to), chosen(route))

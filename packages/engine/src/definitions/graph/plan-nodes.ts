@@ -1,4 +1,4 @@
-/** Nodes of a graph as the calls that make them. */
+/** Plans the nodes of a graph as the calls that create them. */
 import type { NodeId } from "../../core/index.ts"
 import { toolsetAgent } from "../agents/index.ts"
 import type { DialectInput } from "../dialect-input.ts"
@@ -22,7 +22,7 @@ export interface NodePlan {
   readonly shared: ReadonlySet<NodeId>
 }
 
-/** Undefined if something it needs is missing, which is already reported. */
+/** Undefined if something that the node needs is missing, which is already reported. */
 export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
   const { topology, graph, agents } = plan
   const { id, type, data, agentId = "" } = node

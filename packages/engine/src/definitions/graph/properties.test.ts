@@ -1,4 +1,4 @@
-/** Whatever a file says: its problems are reported, or it runs to an end. Nothing breaks. */
+/** Whatever a file contains, its problems are reported, or it runs to an end. */
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
@@ -50,7 +50,7 @@ const execNode = fc.record(
   { requiredKeys: ["id", "type"] },
 )
 
-/** Only what goes with the type, so that many of them can run. */
+/** Only fields of the type, so that many of them can run. */
 const FIELDS: Record<string, readonly string[]> = {
   agent: ["agent_id", "inputs", "outputs"],
   fanout: ["branches"],
@@ -134,7 +134,7 @@ const rows: fc.Arbitrary<Graph> = fc.record({
   agents: fc.constant(agents),
 })
 
-/** Only what nodes there are, so that more of them can run. */
+/** Only existing nodes, so that more of them can run. */
 function withKnownEnds(graph: Graph): Graph {
   const ids = new Set((graph.nodes as { id: string }[]).map((node) => node.id))
   const known = (end: unknown) => end === null || end === undefined || ids.has(String(end))
@@ -152,7 +152,7 @@ interface Drawn {
   readonly nodes?: readonly string[]
 }
 
-/** A way through all nodes, so that none is out of reach, and no names of nodes that are not there. */
+/** A route through all nodes, so that all are reachable, without names of missing nodes. */
 function connected(graph: Graph): Graph {
   const { edges, nodes } = withKnownEnds(graph) as { edges: readonly object[]; nodes: readonly Drawn[] }
   const types = new Map(nodes.map((node) => [node.id, node.type]))
@@ -174,7 +174,7 @@ async function check(graph: Graph): Promise<void> {
   const { definition, diagnostics } = tryLoad(graph, { model: () => model })
   if (definition === undefined) {
     expect(diagnostics.some(({ severity }) => severity === "error")).toBe(true)
-    // What only the engine finds is reported without a position: all of it should have been found before.
+    // Problems that only the engine finds have no position: all of them should have been found before.
     expect(diagnostics.map(({ code }) => code)).not.toContain("GRAPH_INVALID")
     return
   }
@@ -192,10 +192,10 @@ async function check(graph: Graph): Promise<void> {
   if (result.status === "failed") expect(KNOWN).toContain(result.error?.code)
 }
 
-/** Failures that are a graph's own: what an agent chose is not there, a condition does not fit its values. */
+/** Failures of the graph itself: an agent chose an unknown name, or a condition does not match its values. */
 const KNOWN = ["ROUTE_UNKNOWN", "NO_EDGE_HOLDS", "NO_TOOL_CALLS", "EXPRESSION_FAILED"]
 
-test("the executor's JSON, of any kind", async () => {
+test("random executor JSON runs or is reported", async () => {
   ran = 0
   await fc.assert(
     fc.asyncProperty(fc.oneof(executor, { weight: 4, arbitrary: executor.map(connected) }), check),
@@ -204,13 +204,13 @@ test("the executor's JSON, of any kind", async () => {
   expect(ran).toBeGreaterThan(8)
 })
 
-test("rows, of any kind", async () => {
+test("random rows run or are reported", async () => {
   ran = 0
   await fc.assert(fc.asyncProperty(fc.oneof(rows, rows.map(withKnownEnds)), check), { numRuns: 250 })
   expect(ran).toBeGreaterThan(8)
 })
 
-test("any JSON at all is a graph or is refused with a reason", () => {
+test("any JSON is a graph or is refused with a reason", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (nodes, edges) => {
       const { diagnostics, definition } = tryLoad({ nodes, edges, entrypointNodeId: "a" } as Graph)

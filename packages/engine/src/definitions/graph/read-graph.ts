@@ -124,7 +124,7 @@ function filled(data: NodeData, at: Path, input: DialectInput): NodeData {
 function fill(source: string, at: Path, { options, report }: DialectInput): string {
   const { variables: own = {}, secrets = {} } = options
   const env = environmentOf(options)
-  // These fields are recorded.
+  // These fields are recorded, so secrets appear as references.
   const lookup = (name: string) =>
     Object.hasOwn(secrets, name)
       ? secretReference(name)

@@ -5,7 +5,7 @@ import { agentNode, flow, load, play } from "./graph.test-support.ts"
 const ANY = { "*": [{ text: "x", repeat: true as const }] }
 
 describe("a state node", () => {
-  test("writes what its expressions give, one after the other, and passes on what it was given", async () => {
+  test("writes the values of its expressions in order, and passes its input on", async () => {
     const update = {
       "research.rounds": "(research.rounds or 0) + 1",
       "research.twice": "research.rounds * 2",
@@ -21,7 +21,7 @@ describe("a state node", () => {
     expect(prompts[1]).toBe("found")
   })
 
-  test("reads a path, put together from what was written below it", async () => {
+  test("reads a path, assembled from the writes below it", async () => {
     const nodes = [
       { id: "one", type: "state", update: { "report.title": "'Tea'" } },
       { id: "two", type: "state", update: { "report.size": "2" } },
@@ -31,7 +31,7 @@ describe("a state node", () => {
     expect(outputs).toEqual([{ title: "Tea", size: 2 }])
   })
 
-  test("on two ways at once: nothing that one writes undoes what the other does", async () => {
+  test("on two concurrent lanes keeps the writes of both", async () => {
     const nodes = [
       { id: "fan", type: "fanout" },
       { id: "one", type: "state", update: { "seen.one": "true" } },
@@ -43,7 +43,7 @@ describe("a state node", () => {
     expect((await play(graph, ANY)).outputs).toEqual([{ one: true, two: true }])
   })
 
-  test("that writes a path whole leaves nothing of what was below", async () => {
+  test("that writes a whole path removes the values below it", async () => {
     const nodes = [
       { id: "one", type: "state", update: { "a.b": "1", "a.c": "2" } },
       { id: "two", type: "state", update: { a: { d: 3 } } },
@@ -69,7 +69,7 @@ describe("a decision", () => {
       { agents: { think: {}, search: {}, write: {}, judge: {} } },
     )
 
-  test("goes to the option that its expression gives, and back makes a loop", async () => {
+  test("follows the option of its expression, and can loop back", async () => {
     const graph = decided({ decide: "latest == 'enough' ? 'write' : 'search'" })
     const { visited, prompts } = await play(graph, {
       think: ["more", "enough"],
@@ -93,7 +93,7 @@ describe("a decision", () => {
     expect(visited.at(-1)).toBe("write")
   })
 
-  test("for anything else goes to the first option, with a warning", async () => {
+  test("follows the first option for any other value, with a warning", async () => {
     const model = scriptedModel({ think: ["t", "t", "t"], search: ["s", "s"], write: ["w"] })
     const { workflow } = load(decided({ decide: "steps > 4 ? 'write' : 'nowhere'" }), { model: () => model })
     const warnings: string[] = []
@@ -114,7 +114,7 @@ describe("a parallel node", () => {
   const edges = ["a -> p", "p -> end"]
   const failing = { a: ["q"], x: ["X"], y: [{ error: { code: 400, message: "no" } }], z: ["Z"], end: ["."] }
 
-  test("runs its nodes, and gives null in the place of one that fails", async () => {
+  test("runs its nodes, and has null for one that fails", async () => {
     const { prompts, agents, status, state } = await play(flow(nodes({}), edges), failing)
     expect(status).toBe("completed")
     expect(prompts[agents.indexOf("x")]).toBe("q")
@@ -126,7 +126,7 @@ describe("a parallel node", () => {
     ["an expression for what it leaves", agentNode("y", { result: "goal - 1" })],
     ["what it is asked", agentNode("y", { prompt: "{{ goal - 1 }}" })],
     ["a state node's expression", { id: "y", type: "state", update: { n: "goal - 1" } }],
-  ])("gives null where %s fails, and nothing of it is in the state", async (_, failed) => {
+  ])("has null if %s fails, and none of its writes are in the state", async (_, failed) => {
     const graph = flow(
       nodes({}).map((node) => (node.id === "y" ? failed : node)),
       edges,
@@ -137,7 +137,7 @@ describe("a parallel node", () => {
     expect(state.state).toEqual({})
   })
 
-  test("makes one value of theirs", async () => {
+  test("combines their values", async () => {
     const { prompts } = await play(flow(nodes({ aggregator: "stitch" }), edges), failing)
     expect(prompts.at(-1)).toBe("### x\nX\n\n### z\nZ")
   })
@@ -152,7 +152,7 @@ describe("a parallel node", () => {
     expect(visited.filter((id) => id === "end")).toHaveLength(1)
   })
 
-  test("can begin several ways, which come together again", async () => {
+  test("can open several lanes, which merge again", async () => {
     const graph = flow(
       [
         { id: "p", type: "parallel", nodes: ["x", "y"], aggregator: "concat_text", separator: "+" },
@@ -166,7 +166,7 @@ describe("a parallel node", () => {
     expect(outputs).toEqual(["A,B"])
   })
 
-  test("can have a node that ways lead to as well: each visit of it is what it came for", async () => {
+  test("can share a node with other routes: each visit returns to its own caller", async () => {
     const graph = flow(
       [{ id: "p", type: "parallel", nodes: ["x"] }, ...["c", "d", "x"].map((id) => agentNode(id))],
       ["p -> c", "c -> d", "d -> x", "c -> x"],
@@ -177,7 +177,7 @@ describe("a parallel node", () => {
     expect(agents.filter((id) => id === "x")).toHaveLength(3)
   })
 
-  test("takes back a member that has several edges, or is a parallel node with several", async () => {
+  test("gets back a member that has several edges, or is a parallel node with several", async () => {
     const nodes = [
       { id: "p", type: "parallel", nodes: ["s", "q"] },
       { id: "s", type: "state", read: "goal" },
@@ -189,7 +189,7 @@ describe("a parallel node", () => {
     expect(outputs).toEqual([["Go", "x"]])
   })
 
-  test("can be one of the nodes of another", async () => {
+  test("can be a member of another one", async () => {
     const graph = flow(
       [
         { id: "p", type: "parallel", nodes: ["a", "q"] },
@@ -203,7 +203,7 @@ describe("a parallel node", () => {
 })
 
 describe("a node that fails", () => {
-  test("leaves no trace in state: neither its output nor what it was to write", async () => {
+  test("leaves no trace in the state: neither its output nor its writes", async () => {
     const nodes = [
       agentNode("a", { outputs: { text: "draft" } }),
       { id: "s", type: "state", update: { seen: "true", broken: "goal - 1" } },
@@ -219,10 +219,10 @@ describe("a node that fails", () => {
   })
 })
 
-describe("what is nothing", () => {
+describe("an output of null", () => {
   const read = { id: "r", type: "state", read: "report" }
 
-  test("is the latest like any other output: not what was there before", async () => {
+  test("is the latest output like any other, and hides the earlier one", async () => {
     const nodes = [
       read,
       { id: "if", type: "conditional" },
@@ -238,7 +238,7 @@ describe("what is nothing", () => {
     expect((await play(direct, ANY)).state.state).toEqual({ way: "none" })
   })
 
-  test("at the end is no output, and what comes after it is given the goal", async () => {
+  test("at the end is no output, and the next node receives the goal", async () => {
     expect((await play(flow([agentNode("a"), read], ["a -> r"]), ANY)).outputs).toEqual([
       "No output generated",
     ])
@@ -247,7 +247,7 @@ describe("what is nothing", () => {
 })
 
 describe("exits", () => {
-  test("end the run after they have run; what they leave is the result", async () => {
+  test("end the run after they have run; their output is the result", async () => {
     const nodes = ["a", "b", "c"].map((id) => agentNode(id))
     const graph = flow(nodes, ["a -> b", "b -> c"], { entry: "a", exits: ["c"] })
     const { outputs, visited } = await play(graph, { a: ["a"], b: ["b"], c: ["c"] })
@@ -257,7 +257,7 @@ describe("exits", () => {
 })
 
 describe("other nodes", () => {
-  test("a tool is called with arguments from the state; what it gives is left", async () => {
+  test("a tool is called with arguments from the state; its result is the output", async () => {
     const node = {
       id: "t",
       type: "tool",
@@ -270,7 +270,7 @@ describe("other nodes", () => {
     expect(JSON.stringify(state.outputs)).toContain("deep")
   })
 
-  test("another file is a node: its result is what it leaves", async () => {
+  test("another file is a node: its result is the output", async () => {
     const inner = JSON.stringify(flow([agentNode("in")], []))
     const node = { id: "w", type: "workflow", file: "inner.json", inputs: { q: "goal" } }
     const read = () => inner
@@ -288,7 +288,7 @@ describe("other nodes", () => {
     expect(outputs).toEqual(["b"])
   })
 
-  test("a person can be asked on the way: the answer is what the node leaves", async () => {
+  test("a person can be asked: the answer is the output", async () => {
     const nodes = [
       agentNode("a"),
       { id: "ask", type: "human_handoff", prompt: "Is this right?" },
@@ -303,7 +303,7 @@ describe("other nodes", () => {
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain("shorter, please")
   })
 
-  test("two people on the way are asked each about their own ways on", async () => {
+  test("two people are each asked about their own routes", async () => {
     const nodes = [
       { id: "first", type: "human_handoff", prompt: "One?" },
       agentNode("a"),
@@ -323,7 +323,7 @@ describe("other nodes", () => {
     expect(await run).toMatchObject({ status: "completed", outputs: ["C"] })
   })
 
-  test("what becomes of an output is an expression", async () => {
+  test("an expression can replace an output", async () => {
     const node = agentNode("a", { result: "latest.items[-1]" })
     expect((await play(flow([node], []), { a: [{ json: { items: [1, { n: 2 }] } }] })).outputs).toEqual([
       { n: 2 },

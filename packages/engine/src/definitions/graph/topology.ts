@@ -104,7 +104,7 @@ export class Topology {
     return [...new Set(edgesFrom(this.model, id).flatMap(({ to }) => to ?? []))]
   }
 
-  /** Only a parallel node leads to it. */
+  /** Whether only a parallel node leads to it. */
   #isMemberOnly(id: NodeId): boolean {
     return this.members.has(id) && !this.#targeted.has(id)
   }

@@ -1,4 +1,4 @@
-/** Prints a plan as TypeScript: the same calls, with the builder's, in a module that exports the workflow. */
+/** Prints a plan as TypeScript: a module with the same calls, which exports the workflow. */
 import {
   type Arg,
   Call,

@@ -1,6 +1,5 @@
 /** Definitions as calls: linked to workflows, or printed as TypeScript. */
 export { eject } from "./eject.ts"
-export { type Linked, link } from "./link.ts"
 export {
   type Arg,
   type ArgObject,
@@ -9,7 +8,9 @@ export {
   callWith,
   definedArgs,
   functionsFrom,
+  type Linked,
   later,
+  link,
   type Plan,
   type PlanFunction,
   type PlanFunctions,

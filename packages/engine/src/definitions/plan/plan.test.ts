@@ -2,8 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { type Node, node } from "../../builder/index.ts"
 import { eject } from "./eject.ts"
-import { link } from "./link.ts"
-import { type Arg, call, functionsFrom, later, type Plan, PlanWriter } from "./plan.ts"
+import { type Arg, call, functionsFrom, later, link, type Plan, PlanWriter } from "./plan.ts"
 
 const calls: string[] = []
 const functions = functionsFrom("some/entry", {
@@ -15,7 +14,7 @@ const functions = functionsFrom("some/entry", {
   says: (text: string) => (message: string) => message.includes(text),
 })
 
-/** Two words, one after the other, and a third only where the input asks for it. */
+/** Two words, one after the other, and a third only if the input requests it. */
 function sentence(): Plan {
   const writer = new PlanWriter(Object.keys(functions))
   const first = writer.reserve("2nd-hand word")
@@ -39,12 +38,12 @@ describe("linking", () => {
     expect(calls.slice(0, 2)).toEqual(["a knows 0", "b knows 1"])
   })
 
-  test("a function that is not there is named", () => {
+  test("an unknown function is named in the error", () => {
     const { word: _, ...others } = functions
     expect(() => link(sentence(), others)).toThrow('The definition needs the function "word"')
   })
 
-  test("names of Object.prototype are no functions", () => {
+  test("names of Object.prototype are not functions", () => {
     const writer = new PlanWriter([])
     const plan = writer.plan(writer.value("x", call("constructor", "return 1")))
     expect(() => link(plan, functions)).toThrow('The definition needs the function "constructor"')
@@ -52,7 +51,7 @@ describe("linking", () => {
 })
 
 describe("ejecting", () => {
-  test("the calls are printed with their imports, and texts as they are", () => {
+  test("the calls are printed with their imports, and strings unchanged", () => {
     expect(eject(sentence(), functions, { note: "Made from a.yaml.\nexport default evil" })).toBe(
       `// Made from a.yaml. export default evil
 import { says, word } from "some/entry"
@@ -79,7 +78,7 @@ export default sentence
     )
   })
 
-  test("what is too wide for its line is wrapped: imports, calls, workflows and their methods", () => {
+  test("long lines are wrapped: imports, calls, workflows and their methods", () => {
     const names = ["alpha", "beta", "gamma", "delta"].map((name) => `${name}WithQuiteALongName`)
     const functions = functionsFrom("some/entry", Object.fromEntries(names.map((name) => [name, () => 1])))
     const writer = new PlanWriter(names)
@@ -146,7 +145,7 @@ export default main
     expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100)
   })
 
-  test("a line as wide as it may be stays one", () => {
+  test("a line of exactly the maximum width is not wrapped", () => {
     const print = (length: number) => {
       const writer = new PlanWriter(["f"])
       const plan = writer.plan(writer.value("x", call("f", { text: "a".repeat(length) })))
@@ -157,7 +156,7 @@ export default main
     expect(print(76)).toBe(`const x = f({\n  text: "${"a".repeat(76)}",\n})`)
   })
 
-  test("no text gets out of its quotes", () => {
+  test("no string can escape its quotes", () => {
     const writer = new PlanWriter(["f"])
     const evil = { ["__proto__"]: 1, "a-b": "\u2028`${x}`\n${y}\\`" }
     const text = eject(writer.plan(writer.value("x", call("f", evil))), functionsFrom("f", { f: () => 1 }))
@@ -171,7 +170,7 @@ export default main
     return eject(plan, functionsFrom("f", { f: () => 1 }), { note })
   }
 
-  test("only a value is written by its name alone, not a string or a word that looks like its key", () => {
+  test("only a value is written in shorthand, not a string or a word that equals its key", () => {
     const data = { "a-b": "a-b", null: null, true: true, x: "x", undefined: 1 }
     expect(ejectedArg(data)).toContain('f({ "a-b": "a-b", null: null, true: true, x: "x", undefined: 1 })')
     const writer = new PlanWriter(["f"])
@@ -180,7 +179,7 @@ export default main
     expect(eject(plan, functionsFrom("f", { f: () => 1 }))).toContain("const y = f({ model })")
   })
 
-  test("a string that a file cannot hold as it is stands in quotes, on one line", () => {
+  test("a string that a file cannot contain unescaped is in quotes, on one line", () => {
     expect(ejectedArg("one\ntwo\t\\")).toContain("f(`one\ntwo\t\\\\`)")
     expect(ejectedArg("one\n\u0000two")).toContain('f("one\\n\\u0000two")')
     expect(ejectedArg("one\n\ud800")).toContain('f("one\\n\\ud800")')
@@ -188,12 +187,12 @@ export default main
     expect(ejectedArg("tea \ud83c\udf75\n")).toContain("f(`tea \ud83c\udf75\n`)")
   })
 
-  test("a note is one line, whatever ends a line", () => {
+  test("a note is one line, whatever line breaks it contains", () => {
     const [first, second] = ejectedArg(1, "Made from a.yaml.\u2028evil()").split("\n")
     expect([first, second]).toEqual(["// Made from a.yaml. evil()", 'import { f } from "f"'])
   })
 
-  test("values get names that TypeScript can have, each its own", () => {
+  test("values get unique TypeScript identifiers", () => {
     const writer = new PlanWriter(["f"])
     const named = (text: string) => writer.reserve(text).name
     expect(

@@ -1,10 +1,13 @@
 /**
- * A compiled definition: the calls that make its agents, tools and nodes, and those that wire them, as data. `link.ts` makes
- * the calls; `eject.ts` prints them as TypeScript that makes the same workflow. Nothing reads the definition again at run time.
+ * A compiled definition: the calls that create its agents, tools and nodes, and those that wire them, as data. `link`
+ * makes the calls; `eject.ts` prints them as TypeScript that creates the same workflow. The definition is not read again
+ * at run time.
  */
-import type { Json } from "../../core/index.ts"
 
-/** A value by its name. */
+import { type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
+import { type Json, SuperstepError } from "../../core/index.ts"
+
+/** A reference to a value by its name. */
 export class Ref {
   readonly name: string
 
@@ -155,7 +158,7 @@ export class PlanWriter {
   /** How often each name was requested. */
   readonly #requested = new Map<string, number>()
 
-  /** Values do not take the names of functions. */
+  /** Values must not have the names of functions. */
   constructor(functions: Iterable<string>) {
     for (const name of functions) this.#names.add(name)
   }
@@ -166,7 +169,7 @@ export class PlanWriter {
     return new Ref(name)
   }
 
-  /** Reserves the name of a value that is made later, for values that refer to each other. */
+  /** Reserves the name of a value that is created later, for values that refer to each other. */
   reserve(wanted: string): Ref {
     return new Ref(this.#name(wanted))
   }
@@ -239,3 +242,56 @@ const RESERVED = (
   "public require return static super switch this throw true try typeof undefined var void while with yield workflow " +
   "Array Boolean Error Function Infinity JSON Map Math NaN Number Object Promise Set String Symbol console process"
 ).split(" ")
+
+/** The result of `link`, which makes the calls of a plan. */
+
+export interface Linked {
+  readonly workflow: Workflow<never, unknown>
+  /** Every value by its name in the plan. */
+  readonly values: ReadonlyMap<string, unknown>
+}
+
+export function link(plan: Plan, functions: PlanFunctions): Linked {
+  const values = new Map<string, unknown>()
+  const made = (arg: Arg): unknown => {
+    if (arg instanceof Ref) return known(values, arg.name)
+    if (arg instanceof Later) return () => made(arg.arg)
+    if (arg instanceof Call) return callOf(arg)
+    if (Array.isArray(arg)) return arg.map(made)
+    if (typeof arg !== "object" || arg === null) return arg
+    return Object.fromEntries(Object.entries(arg).map(([name, value]) => [name, made(value)]))
+  }
+  const callOf = ({ make, args }: Call): unknown => {
+    const found = Object.hasOwn(functions, make) ? functions[make] : undefined
+    if (found === undefined) {
+      const text = `The definition needs the function "${make}". Pass it in the option \`functions\`.`
+      throw new SuperstepError("FUNCTION_MISSING", text)
+    }
+    return found.make(...(args.map(made) as never[]))
+  }
+  for (const value of plan.values) {
+    values.set(value.name, "call" in value ? callOf(value.call) : build(value, made))
+  }
+  return { workflow: known(values, plan.main) as Linked["workflow"], values }
+}
+
+function build({ title, options, wires }: PlannedWorkflow, made: (arg: Arg) => unknown): Workflow {
+  let builder = workflow(title, made(options) as object)
+  for (const wire of wires) builder = wired(builder, wire, made)
+  return builder.build() as Workflow
+}
+
+function wired(
+  builder: WorkflowBuilder,
+  { method, args }: Wire,
+  made: (arg: Arg) => unknown,
+): WorkflowBuilder {
+  // The compiler of the dialect guarantees the types that the builder checks.
+  const connect = builder[method] as (...args: unknown[]) => unknown
+  return connect.apply(builder, args.map(made)) as WorkflowBuilder
+}
+
+function known(values: ReadonlyMap<string, unknown>, name: string): unknown {
+  if (values.has(name)) return values.get(name)
+  throw new SuperstepError("PLAN_INVALID", `The plan uses "${name}" before it is created.`)
+}

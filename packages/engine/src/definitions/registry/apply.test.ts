@@ -3,9 +3,8 @@ import { describe, expect, test } from "vitest"
 import type { Json } from "../../core/index.ts"
 import { type Registry, registryVersion, type StoredDefinition } from "../../runtime/index.ts"
 import { memoryStore } from "../../stores/index.ts"
-import { agentData } from "./document-rows.ts"
+import { agentData, type JsonRecord } from "./document-rows.ts"
 import { anyDocument, chat, executor } from "./documents.test-support.ts"
-import type { JsonRecord } from "./record-parts.ts"
 import { applyAgents, applyDefinition, exportDefinition } from "./registry.ts"
 
 /** A registry that counts what is written to it. */
@@ -23,7 +22,7 @@ function counted(): Registry & { writes: number } {
 }
 
 describe("applying a definition", () => {
-  test("creates it, and says so; again, it changes nothing", async () => {
+  test("creates it, and reports that; a second time it changes nothing", async () => {
     const registry = counted()
     const first = await applyDefinition(registry, chat())
     expect(first).toMatchObject({ id: "chat", outcome: "created", agents: [] })
@@ -36,7 +35,7 @@ describe("applying a definition", () => {
     expect(registry.writes).toBe(1)
   })
 
-  test("makes the stored one the same as the document, nothing of the old one left", async () => {
+  test("replaces the stored definition completely", async () => {
     const { registry } = memoryStore()
     await applyDefinition(registry, chat())
     const { description: _, ...rest } = chat()
@@ -45,7 +44,7 @@ describe("applying a definition", () => {
     expect(await exportDefinition(registry, "chat")).toEqual(data)
   })
 
-  test("looks again when somebody else wrote between the look and the write", async () => {
+  test("retries if another process wrote in between", async () => {
     for (const [meanwhile, outcome] of [
       [
         (registry: Registry) => applyDefinition(registry, { ...chat(), description: "theirs" }),
@@ -69,7 +68,7 @@ describe("applying a definition", () => {
     }
   })
 
-  test("is refused when the document was made from an older version", async () => {
+  test("is refused if the document is based on an older version", async () => {
     const { registry } = memoryStore()
     await applyDefinition(registry, chat(), { expected: null })
     const seen = registryVersion((await registry.definition("chat")) as StoredDefinition)
@@ -79,7 +78,7 @@ describe("applying a definition", () => {
     expect((await registry.definition("chat"))?.workflow.description).toBe("theirs")
   })
 
-  test("of any document twice changes nothing, and export gives it back", async () => {
+  test("twice changes nothing for any document, and export returns it", async () => {
     await fc.assert(
       fc.asyncProperty(anyDocument, anyDocument, async (before, data) => {
         const registry = counted()
@@ -95,7 +94,7 @@ describe("applying a definition", () => {
     )
   })
 
-  test("keeps another order of the same content, and says no more than that", async () => {
+  test("keeps a different order of the same content, and reports only that", async () => {
     const { registry } = memoryStore()
     await applyDefinition(registry, executor)
     const reordered = Object.fromEntries(Object.entries(executor).reverse())
@@ -105,22 +104,22 @@ describe("applying a definition", () => {
     expect(JSON.stringify(await exportDefinition(registry, "report"))).toBe(JSON.stringify(reordered))
   })
 
-  test("that cannot be kept changes nothing", async () => {
+  test("that cannot be stored changes nothing", async () => {
     const registry = counted()
     const data = { ...chat(), nodes: [...(chat().nodes as Json[]), (chat().nodes as Json[])[0] as Json] }
     await expect(applyDefinition(registry, data)).rejects.toMatchObject({ code: "DEFINITION_INVALID" })
     expect(registry.writes).toBe(0)
   })
 
-  test("exports nothing for a definition that is not there", async () => {
+  test("exports nothing for an unknown definition", async () => {
     expect(await exportDefinition(memoryStore().registry, "none")).toBeUndefined()
   })
 })
 
-describe("agents that a definition brings", () => {
+describe("the agents of a definition", () => {
   const withAgents = (agents: JsonRecord) => ({ ...chat(), agents })
 
-  test("are rows like others, and are distinguished", async () => {
+  test("are ordinary rows, and are distinguished", async () => {
     const { registry } = memoryStore()
     await applyAgents(registry, { router: { model: "m" } })
     const data = withAgents({ router: { model: "n" }, worker: { model: "m" } })
@@ -135,7 +134,7 @@ describe("agents that a definition brings", () => {
     ])
   })
 
-  test("are exported as they are now", async () => {
+  test("are exported in their current state", async () => {
     const { registry } = memoryStore()
     await applyDefinition(registry, withAgents({ router: { model: "m", instruction: "Route." } }))
     await applyAgents(registry, { router: { model: "m", instruction: "Route well." } })
@@ -144,7 +143,7 @@ describe("agents that a definition brings", () => {
     )
   })
 
-  test("go when the document brings them no more and nothing names them", async () => {
+  test("are removed when the document no longer has them and nothing uses them", async () => {
     const { registry } = memoryStore()
     const agents = { router: {}, spare: {}, shared: {} }
     await applyDefinition(registry, withAgents(agents))
@@ -158,7 +157,7 @@ describe("agents that a definition brings", () => {
   })
 })
 
-test("an agent that one of another definition's agents gives work to stays", async () => {
+test("stay if an agent of another definition delegates to them", async () => {
   const { registry } = memoryStore()
   await applyDefinition(registry, { ...chat(), agents: { writer: {} } })
   await applyAgents(registry, { router: { sub_agents: ["writer"] } })
@@ -179,7 +178,7 @@ describe("applying agents", () => {
     editor: { model: "openai/gpt", sub_agents: ["writer"] },
   }
 
-  test("makes rows of the agents of a steps file; again, it changes nothing", async () => {
+  test("creates rows for the agents of a steps file; a second time it changes nothing", async () => {
     const registry = counted()
     const applied = await applyAgents(registry, agents)
     expect(applied.map(({ id, outcome }) => [id, outcome])).toEqual([
@@ -207,7 +206,7 @@ describe("applying agents", () => {
     expect(registry.writes).toBe(1)
   })
 
-  test("changes those that are other ones, and leaves those that are not named", async () => {
+  test("changes agents that differ, and keeps those that are not named", async () => {
     const { registry } = memoryStore()
     await applyAgents(registry, agents)
     const [applied] = await applyAgents(registry, { editor: { model: "other", sub_agents: ["writer"] } })
@@ -216,7 +215,7 @@ describe("applying agents", () => {
   })
 
   test.each([["text"], [[{ name: "no id" }]], [{ a: 1 }], [[{ id: "a" }, { id: "a" }]]])(
-    "refuses what is no agents: %j",
+    "refuses data without agents: %j",
     async (given) => {
       const applied = applyAgents(memoryStore().registry, given as Json)
       await expect(applied).rejects.toMatchObject({ code: "DEFINITION_INVALID" })

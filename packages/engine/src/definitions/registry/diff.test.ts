@@ -1,9 +1,8 @@
 import { expect, test } from "vitest"
 import type { Json } from "../../core/index.ts"
 import { diffDefinition } from "./diff.ts"
-import { rowsOf } from "./document-rows.ts"
+import { type JsonRecord, rowsOf } from "./document-rows.ts"
 import { chat, executor } from "./documents.test-support.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
 const words = (before: JsonRecord, after: JsonRecord) =>
   diffDefinition(rowsOf(before).definition, after, { agents: rowsOf(before).agents }).map(
@@ -12,7 +11,7 @@ const words = (before: JsonRecord, after: JsonRecord) =>
 
 const list = (value: Json | undefined) => value as readonly JsonRecord[]
 
-test("a document that is the stored one has no differences", () => {
+test("a document that equals the stored one has no differences", () => {
   expect(words(chat(), chat())).toEqual([])
   expect(words(executor, executor)).toEqual([])
 })
@@ -32,7 +31,7 @@ test("added, removed and changed nodes and edges are reported by their ids", () 
   ])
 })
 
-test("fields of the workflow are reported as the document names them, those within others with dots", () => {
+test("fields of the workflow are reported under the document's names, nested ones with dots", () => {
   const { description: _, ...rest } = chat()
   const before = { ...rest, limits: { max_steps: 5, deep: { a: [1] } } }
   const after = { ...chat(), name: "Talk", limits: { max_steps: 6, deep: { a: [1, 2] }, timeout_ms: 9 } }
@@ -65,14 +64,14 @@ test("fields are reported in the document's own spelling", () => {
   ])
 })
 
-test("long values are cut in the words, and whole in the data", () => {
+test("long values are truncated in the text, and complete in the data", () => {
   const after = { ...chat(), description: "x".repeat(500) }
   const [change] = diffDefinition(rowsOf(chat()).definition, after)
   expect(change?.words.length).toBeLessThan(200)
   expect(change?.fields[0]?.after).toBe("x".repeat(500))
 })
 
-test("agents that the document brings are compared with those that are stored", () => {
+test("agents of the document are compared with the stored ones", () => {
   const before = { ...chat(), agents: { router: { model: "a" }, gone: {} } }
   const after = { ...chat(), agents: { router: { model: "b" }, worker: {} } }
   expect(words(before, after)).toEqual([
@@ -82,13 +81,13 @@ test("agents that the document brings are compared with those that are stored", 
   ])
 })
 
-test("everything is added where nothing is stored", () => {
+test("everything is added if nothing is stored", () => {
   const changes = diffDefinition(undefined, chat())
   expect(changes).toHaveLength(7)
   expect(changes.every(({ kind }) => kind === "added")).toBe(true)
 })
 
-test("another order of nodes, edges, fields or agents is reported as a new order", () => {
+test("another order of nodes, edges, fields or agents is reported as reordered", () => {
   const agents = { router: { model: "a", prompt: "b" }, worker: {} }
   const before: JsonRecord = { ...chat(), agents }
   for (const after of [

@@ -1,18 +1,18 @@
-/** What another document would change in a stored definition, as data and in words. */
+/** Compares a document with a stored definition, and reports the changes as data and as text. */
 import type { Json } from "../../core/index.ts"
 import { canonicalJson, isRecord } from "../../core/internal.ts"
 import type { AgentRow, StoredDefinition, WorkflowRow } from "../../runtime/index.ts"
 import { clipped } from "../../text/index.ts"
 import {
   agentData,
-  broughtAgents,
   type DefinitionRows,
+  documentAgents,
   documentOf,
   edgeData,
+  type JsonRecord,
   nodeData,
   rowsOf,
 } from "./document-rows.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
 export interface DefinitionChange {
   /** `reordered`: the same content in a different order. */
@@ -42,30 +42,30 @@ export function diffDefinition(
 
 export function diffRows(
   stored: StoredDefinition | undefined,
-  { definition, agents: brought }: DefinitionRows,
+  { definition, agents: ownAgents }: DefinitionRows,
   agents: readonly AgentRow[],
 ): readonly DefinitionChange[] {
-  const gone = stored === undefined ? [] : goneAgents(stored.workflow, brought)
+  const gone = stored === undefined ? [] : missingAgents(stored.workflow, ownAgents)
   const changes = [
     ...diffRecords("workflow", stored && [workflowData(stored)], [workflowData(definition)]),
     ...diffRecords("node", stored?.nodes.map(record(nodeData)), definition.nodes.map(record(nodeData))),
     ...diffRecords("edge", stored?.edges.map(record(edgeData)), definition.edges.map(record(edgeData))),
     ...gone.map((id) => change("removed", "agent", id)),
-    ...diffAgents(agents, brought),
+    ...diffAgents(agents, ownAgents),
   ]
   if (changes.length > 0 || stored === undefined) return changes
-  if (JSON.stringify(documentOf(stored, agents)) === JSON.stringify(documentOf(definition, brought)))
+  if (JSON.stringify(documentOf(stored, agents)) === JSON.stringify(documentOf(definition, ownAgents)))
     return []
   return [change("reordered", "workflow", stored.workflow.id)]
 }
 
-/** Agents of the stored document that are not among these. */
-export function goneAgents(stored: WorkflowRow, agents: readonly AgentRow[]): readonly string[] {
+/** Agents of the stored document that are missing from this list. */
+export function missingAgents(stored: WorkflowRow, agents: readonly AgentRow[]): readonly string[] {
   const left = new Set(agents.map(({ id }) => id))
-  return broughtAgents(stored).filter((id) => !left.has(id))
+  return documentAgents(stored).filter((id) => !left.has(id))
 }
 
-/** What these agents would change. Stored agents that are not among them are ignored. */
+/** The changes that these agents would make. Stored agents that are not among them are ignored. */
 export function diffAgents(
   stored: readonly AgentRow[],
   agents: readonly AgentRow[],

@@ -1,16 +1,15 @@
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { documentOf, rowsOf } from "./document-rows.ts"
+import { documentOf, type JsonRecord, rowsOf } from "./document-rows.ts"
 import { anyDocument, chat, executor } from "./documents.test-support.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
-/** As a store gives rows back: as JSON. */
+/** Rows as a store returns them: as JSON. */
 function stored<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
 describe("the rows of a document", () => {
-  test("have its fields in the columns of the same names, and nothing else", () => {
+  test("have its fields in the columns with the same names, and nothing else", () => {
     const { definition, agents } = rowsOf(chat())
     expect(agents).toEqual([])
     expect(definition.workflow).toEqual({
@@ -29,14 +28,14 @@ describe("the rows of a document", () => {
     )
   })
 
-  test("have what has no column in config, as it was written", () => {
+  test("have other fields in config, unchanged", () => {
     const data = { ...chat(), limits: { max_steps: 9 }, timeout: "90s" }
     const { definition } = rowsOf({ ...data, nodes: [{ ...(chat().nodes as JsonRecord[])[0], retries: 2 }] })
     expect(definition.workflow.config).toEqual({ limits: { max_steps: 9 }, timeout: "90s" })
     expect(definition.nodes[0]?.config).toEqual({ retries: 2 })
   })
 
-  test("are the same for the other way of writing graphs; what it leaves out follows from the rest", () => {
+  test("are the same for the executor's spelling; missing columns are derived", () => {
     const { definition } = rowsOf(executor)
     expect(definition.workflow).toMatchObject({
       id: "report",
@@ -60,20 +59,20 @@ describe("the rows of a document", () => {
     ])
   })
 
-  test("know where a run begins, whichever way that is spelt", () => {
+  test("have the entry node in either spelling", () => {
     const data = { id: "w", nodes: ["a", "b"].map((id) => ({ id, type: "agent" })), entry: "b", exits: ["a"] }
     const { definition } = stored(rowsOf(data))
     expect(definition.workflow).toMatchObject({ entrypointNodeId: "b" })
     expect(JSON.stringify(documentOf(definition))).toBe(JSON.stringify(data))
   })
 
-  test("tell edges apart that have no ids and lead the same way", () => {
+  test("have distinct ids for edges without ids between the same nodes", () => {
     const edges = [{ from_node: "a" }, { from_node: "a" }, { id: "a->END#2", from_node: "a" }]
     const { definition } = rowsOf({ id: "w", nodes: [], edges })
     expect(definition.edges.map(({ id }) => id)).toEqual(["a->END", "a->END#3", "a->END#2"])
   })
 
-  test("take an id from outside where the document has none", () => {
+  test("use the id of the caller if the document has none", () => {
     const { id: _, ...data } = executor
     const { definition } = rowsOf(data, "from-file")
     expect(definition.workflow.id).toBe("from-file")
@@ -81,7 +80,7 @@ describe("the rows of a document", () => {
     expect(() => rowsOf(data)).toThrow("The definition has no id")
   })
 
-  test("have the agents that the document brings, by id or as a list", () => {
+  test("have the agents of the document, by id or as a list", () => {
     const byId = {
       ...chat(),
       agents: { router: { model: "m", instruction: "Route.", toolsets: [], add_date: true } },
@@ -128,7 +127,7 @@ describe("the rows of a document", () => {
       JSON.parse('{"id":"w","nodes":[],"x":{"__proto__":1}}'),
       'Workflow "w": config cannot be stored',
     ],
-  ])("are refused of a document %s", (_, data, message) => {
+  ])("are refused for a document %s", (_, data, message) => {
     expect(() => rowsOf(data)).toThrow(expect.objectContaining({ code: "DEFINITION_INVALID" }))
     expect(() => rowsOf(data)).toThrow(message)
   })
@@ -145,12 +144,12 @@ describe("the document of rows", () => {
     ["in another order", Object.fromEntries(Object.entries(chat()).reverse())],
     ["with values that do not fit", { ...chat(), name: 5, description: ["x"], agents: "none" }],
     ["with a description of null, and without edges", { id: "w", description: null, nodes: [] }],
-  ])("is the document that they came from: one %s", (_, data) => {
+  ])("is the original document: one %s", (_, data) => {
     const { definition, agents } = stored(rowsOf(data))
     expect(JSON.stringify(documentOf(definition, agents))).toBe(JSON.stringify(data))
   })
 
-  test("is the document that they came from, whatever that was", () => {
+  test("is the original document, whatever it was", () => {
     fc.assert(
       fc.property(anyDocument, (data) => {
         const { definition, agents } = stored(rowsOf(data))
@@ -160,7 +159,7 @@ describe("the document of rows", () => {
     )
   })
 
-  test("has what was changed in the rows since, also in columns that the document left empty", () => {
+  test("includes later changes of the rows, also in columns that the document left empty", () => {
     const { definition } = rowsOf(executor)
     const { workflow, nodes, edges } = definition
     const changed = {

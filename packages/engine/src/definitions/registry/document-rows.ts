@@ -14,15 +14,120 @@ import {
   type StoredDefinition,
   type WorkflowRow,
 } from "../../runtime/index.ts"
-import {
-  type Column,
-  isText,
-  isTextOrNull,
-  type JsonRecord,
-  putTogether,
-  type Row,
-  takeApart,
-} from "./record-parts.ts"
+import { isPlainText } from "../../text/index.ts"
+
+/**
+ * Converts a record of a document to a row, and back. A field is stored in the column of one of its spellings if its
+ * value fits; every other field is stored in `config` unchanged.
+ *
+ * R1 The result is the original record with its keys in order. If the order does not follow from the row, `config` stores
+ *    it under `$keys`.
+ * R2 A field in `config` takes precedence over the columns.
+ * R3 A column that was filled later is included too.
+ */
+
+export interface JsonRecord {
+  readonly [key: string]: Json | undefined
+}
+
+interface Column {
+  readonly name: string
+  /** Other names in documents. */
+  readonly spellings?: readonly string[]
+  readonly fits: (value: Json) => boolean
+  /** May be empty. `written`: documents contain null; `absent`: documents omit the field. */
+  readonly empty?: "written" | "absent"
+}
+
+type Row = { readonly [column: string]: Json }
+
+const isText = (value: Json): boolean => typeof value === "string" && isPlainText(value)
+const isTextOrNull = (value: Json): boolean => value === null || isText(value)
+
+const KEYS = "$keys"
+
+/** `complete` provides the values of required columns that the record lacks. */
+function toRow(
+  record: JsonRecord,
+  columns: readonly Column[],
+  complete: (found: Row) => Row,
+): { readonly row: Row; readonly config: JsonRecord | null } {
+  const found: [string, Json][] = []
+  const used = new Set<string>()
+  for (const { name, spellings = [], fits } of columns) {
+    const key = [name, ...spellings].find((key) => {
+      const value = Object.hasOwn(record, key) ? record[key] : undefined
+      return value !== undefined && !used.has(key) && fits(value)
+    })
+    if (key === undefined) continue
+    used.add(key)
+    found.push([name, record[key] as Json])
+  }
+  const row = { ...empty(columns), ...complete(Object.fromEntries(found)), ...Object.fromEntries(found) }
+  const written = Object.entries(record).filter(([, value]) => value !== undefined)
+  const more = written.filter(([key]) => !used.has(key))
+  const keys = written.map(([key]) => key)
+  const others = more.map(([key]) => key)
+  const layout: [string, Json][] = sameList(keys, keysOf(row, columns, others)) ? [] : [[KEYS, keys]]
+  const config = [...more.map(([key, value]): [string, Json] => [escaped(key), value as Json]), ...layout]
+  return { row, config: config.length === 0 ? null : Object.fromEntries(config) }
+}
+
+function fromRow(row: Row, config: Json, columns: readonly Column[]): JsonRecord {
+  const { [KEYS]: keys, ...more } = isRecord(config) ? config : {}
+  const own = new Map(Object.entries(more).map(([key, value]) => [unescaped(key), value as Json]))
+  const order = Array.isArray(keys) ? (keys as string[]) : keysOf(row, columns, [...own.keys()])
+  const record: [string, Json][] = []
+  const included = new Set<string>()
+  for (const key of order) {
+    const column = columns.find(({ name, spellings = [] }) => name === key || spellings.includes(key))
+    if (own.has(key)) record.push([key, own.get(key) as Json])
+    else if (column !== undefined) {
+      included.add(column.name)
+      record.push([key, row[column.name] ?? null])
+    }
+  }
+  for (const { name, empty } of columns) {
+    if (empty === undefined || included.has(name) || (row[name] ?? null) === null) continue
+    if (!own.has(name)) record.push([name, row[name] as Json])
+  }
+  return Object.fromEntries(record)
+}
+
+/** The default order: the columns, then the other fields. */
+function keysOf(row: Row, columns: readonly Column[], more: readonly string[]): string[] {
+  const beyond = new Set(more)
+  const written = columns.filter(
+    ({ name, empty }) => !beyond.has(name) && (empty !== "absent" || (row[name] ?? null) !== null),
+  )
+  return orderOf([...written.map(({ name }) => name), ...more])
+}
+
+/** The order of keys in an object: JavaScript moves integers to the front. */
+function orderOf(keys: readonly string[]): string[] {
+  return Object.keys(Object.fromEntries(keys.map((key) => [key, 0])))
+}
+
+function empty(columns: readonly Column[]): Row {
+  return Object.fromEntries(
+    columns.filter(({ empty }) => empty !== undefined).map(({ name }) => [name, null]),
+  )
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((key, i) => key === b[i])
+}
+
+/** Documents may contain fields with Superstep's reserved names. */
+const OURS = /^\$+(keys|agents)$/
+
+function escaped(key: string): string {
+  return OURS.test(key) ? `$${key}` : key
+}
+
+function unescaped(key: string): string {
+  return OURS.test(key) ? key.slice(1) : key
+}
 
 const WORKFLOW: readonly Column[] = [
   { name: "id", fits: isText },
@@ -61,7 +166,7 @@ export interface DefinitionRows {
 /** `id` is for a document without one. Throws DEFINITION_INVALID if the document cannot be stored. */
 export function rowsOf(data: Json, id?: string): DefinitionRows {
   if (!isRecord(data)) throw definitionInvalid("A graph definition must be an object with nodes and edges")
-  const { row, config } = takeApart(data, WORKFLOW, (found) => {
+  const { row, config } = toRow(data, WORKFLOW, (found) => {
     const own = (found.id ?? id ?? "") as string
     if (own === "") throw definitionInvalid("The definition has no id: add one")
     if (found.nodes === undefined) throw definitionInvalid(`Definition "${own}" has no list of nodes`)
@@ -79,14 +184,14 @@ export function rowsOf(data: Json, id?: string): DefinitionRows {
   const nodes = records(nodeData, "node").map((node, i) => nodeRow(node, i, workflowId))
   const edges = edgeRows(records(edgeData, "edge"), workflowId)
   const agents = agentsData === null ? [] : (agentsOf(agentsData) ?? [])
-  const brought = agents.map((agent) => agent.id)
+  const ownAgents = agents.map((agent) => agent.id)
   const form = Array.isArray(agentsData) ? "list" : "byId"
   const rows: DefinitionRows = {
     definition: {
       workflow: {
         ...(workflow as unknown as WorkflowRow),
         entrypointNodeId: (workflow.entrypointNodeId as string | null) ?? entrypoint(nodes),
-        config: agentsData === null ? config : { ...config, [AGENTS]: { [form]: brought } },
+        config: agentsData === null ? config : { ...config, [AGENTS]: { [form]: ownAgents } },
       },
       nodes,
       edges,
@@ -103,29 +208,29 @@ export function documentOf(
   agents: readonly AgentRow[] = [],
 ): JsonRecord {
   const { config, ...row } = workflow
-  const { [AGENTS]: brought, ...own } = isRecord(config) ? config : {}
+  const { [AGENTS]: ownAgents, ...own } = isRecord(config) ? config : {}
   const all = {
     ...row,
     nodes: nodes.map(nodeData),
     edges: edges.map(edgeData),
-    agents: isRecord(brought) ? agentsData(brought, agents) : null,
+    agents: isRecord(ownAgents) ? agentsData(ownAgents, agents) : null,
   }
-  return putTogether(all, own, WORKFLOW)
+  return fromRow(all, own, WORKFLOW)
 }
 
 /** The ids of the agents of the definition's document. */
-export function broughtAgents({ config }: WorkflowRow): readonly string[] {
-  const brought = isRecord(config) ? config[AGENTS] : undefined
-  if (!isRecord(brought)) return []
-  return (brought.list ?? brought.byId ?? []) as readonly string[]
+export function documentAgents({ config }: WorkflowRow): readonly string[] {
+  const ownAgents = isRecord(config) ? config[AGENTS] : undefined
+  if (!isRecord(ownAgents)) return []
+  return (ownAgents.list ?? ownAgents.byId ?? []) as readonly string[]
 }
 
 export function nodeData({ config, ...row }: NodeRow): JsonRecord {
-  return putTogether(row as Row, config, NODE)
+  return fromRow(row as Row, config, NODE)
 }
 
 export function edgeData({ config, ...row }: EdgeRow): JsonRecord {
-  return putTogether(row as Row, config, EDGE)
+  return fromRow(row as Row, config, EDGE)
 }
 
 function agentsData({ list, byId }: JsonRecord, agents: readonly AgentRow[]): Json {
@@ -142,7 +247,7 @@ function records(list: Json | undefined, kind: "node" | "edge"): readonly JsonRe
 }
 
 function nodeRow(node: JsonRecord, position: number, workflowId: string): NodeRow {
-  const { row, config } = takeApart(node, NODE, (found) => {
+  const { row, config } = toRow(node, NODE, (found) => {
     const name = typeof found.id === "string" ? `Node "${found.id}"` : `The node at position ${position + 1}`
     if (found.id === undefined) throw definitionInvalid(`${name} has no id`)
     if (found.nodeType === undefined) throw definitionInvalid(`${name} has no nodeType`)
@@ -154,7 +259,7 @@ function nodeRow(node: JsonRecord, position: number, workflowId: string): NodeRo
 function edgeRows(edges: readonly JsonRecord[], workflowId: string): readonly EdgeRow[] {
   const taken = new Set(edges.flatMap(({ id }) => (typeof id === "string" ? [id] : [])))
   return edges.map((edge, i) => {
-    const { row, config } = takeApart(edge, EDGE, (found) => {
+    const { row, config } = toRow(edge, EDGE, (found) => {
       const { id, sourceNodeId, targetNodeId, conditionValue } = found
       const name = typeof id === "string" ? `Edge "${id}"` : `The edge at position ${i + 1}`
       if (sourceNodeId === undefined) throw definitionInvalid(`${name} has no sourceNodeId`)
@@ -190,18 +295,18 @@ const AGENT: readonly Column[] = [
 
 /** The row of an agent that a document has under this id. */
 export function agentRow(id: string, data: JsonRecord): AgentRow {
-  // A different `id` is an ordinary field.
+  // An `id` that differs from the key is an ordinary field.
   const columns = AGENT.map((column) =>
     column.name === "id" ? { ...column, fits: (value: Json) => value === id } : column,
   )
-  const { row, config } = takeApart(data, columns, (found) => ({ name: id, ...found, id }))
+  const { row, config } = toRow(data, columns, (found) => ({ name: id, ...found, id }))
   return { ...(row as unknown as AgentRow), config }
 }
 
 /** The agent as a document has it. */
 export function agentData(agent: AgentRow): JsonRecord {
   const { config, ...row } = agent
-  return putTogether(row as Row, config, AGENT)
+  return fromRow(row as Row, config, AGENT)
 }
 
 function isId(id: string): boolean {

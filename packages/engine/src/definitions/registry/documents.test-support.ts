@@ -1,8 +1,8 @@
 /** Documents of graphs for tests. */
 import * as fc from "fast-check"
-import type { JsonRecord } from "./record-parts.ts"
+import type { JsonRecord } from "./document-rows.ts"
 
-/** As spec'd: every field a column. */
+/** The documented form: every field is a column. */
 export function chat(id = "chat"): JsonRecord {
   return {
     id,
@@ -34,7 +34,7 @@ function edge(
   return { id, workflowId, sourceNodeId, targetNodeId, conditionType, conditionValue }
 }
 
-/** As the graph executor's JSON has it: other names, edges without ids, settings of nodes. */
+/** The graph executor's JSON: other names, edges without ids, settings of nodes. */
 export const executor: JsonRecord = {
   id: "report",
   limits: { max_steps: 50, timeout_ms: 1_000 },
@@ -70,7 +70,7 @@ const key = fc.oneof(
   fc.string().filter((one) => one !== "__proto__"),
 )
 
-/** Some of the fields, in any order, with values that fit or not, and fields that nobody knows. */
+/** Some of the fields, in any order, with valid and invalid values, and unknown fields. */
 function record(needed: { [key: string]: fc.Arbitrary<unknown> }, known: readonly string[]) {
   const value = fc.oneof(text, json, fc.constant(null))
   const more = fc.array(fc.tuple(fc.oneof(fc.constantFrom(...known), key), value), { maxLength: 6 })
@@ -106,7 +106,7 @@ function isKept(one: string): boolean {
   return one !== "\u0000" && one !== "\ud800"
 }
 
-/** Any document that has rows. */
+/** Any document that can be stored as rows. */
 export const anyDocument: fc.Arbitrary<JsonRecord> = fc.oneof(
   record({ id, nodes, edges }, ["name", "description", "isConversational", "entrypointNodeId", "agents"]),
   record({ id, nodes, agents, isConversational: fc.boolean() }, ["name", "entrypointNodeId", "edges"]).filter(

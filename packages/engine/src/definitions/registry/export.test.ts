@@ -3,7 +3,7 @@ import { memoryStore } from "../../stores/index.ts"
 import { chat } from "./documents.test-support.ts"
 import { applyAgents, applyDefinition, exportDefinition, runnableDefinition } from "./registry.ts"
 
-test("a definition to be run has the agents of the registry that its nodes name; an exported one has its own", async () => {
+test("a runnable definition has the registry's agents that its nodes use; an exported one has its own", async () => {
   const { registry } = memoryStore()
   await applyAgents(registry, { router: { model: "m" }, worker: { model: "n" }, other: {} })
   await applyDefinition(registry, chat())
@@ -14,7 +14,7 @@ test("a definition to be run has the agents of the registry that its nodes name;
   })
 })
 
-test("agents come in the form that the document has for them", async () => {
+test("agents are exported in the document's own form", async () => {
   const { registry } = memoryStore()
   await applyAgents(registry, [{ id: "router", model: "m" }])
   await applyDefinition(registry, { ...chat(), agents: { worker: { model: "n" } } })
@@ -27,7 +27,7 @@ test("agents come in the form that the document has for them", async () => {
   ])
 })
 
-test("agents come with those that they give work to; where a variable names one, all come", async () => {
+test("agents are exported with those that they delegate to; if a variable names one, all are exported", async () => {
   const { registry } = memoryStore()
   const agents = { router: { sub_agents: ["writer"] }, writer: { handoffs: ["router"] }, other: {} }
   await applyAgents(registry, agents)
@@ -41,7 +41,7 @@ test("agents come with those that they give work to; where a variable names one,
   expect((await runnableDefinition(registry, "any"))?.agents).toEqual(agents)
 })
 
-test("agents that are nowhere are left out: the loader tells of them", async () => {
+test("unknown agents are omitted: the loader reports them", async () => {
   const { registry } = memoryStore()
   await applyDefinition(registry, chat())
   expect(await runnableDefinition(registry, "chat")).toEqual(chat())

@@ -8,16 +8,16 @@ import {
   type StoredDefinition,
   type WorkflowRow,
 } from "../../runtime/index.ts"
-import { type DefinitionChange, diffAgents, diffRows, goneAgents } from "./diff.ts"
+import { type DefinitionChange, diffAgents, diffRows, missingAgents } from "./diff.ts"
 import {
   agentData,
   agentRows,
-  broughtAgents,
   type DefinitionRows,
+  documentAgents,
   documentOf,
+  type JsonRecord,
   rowsOf,
 } from "./document-rows.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
 export type Outcome = "created" | "changed" | "unchanged"
 
@@ -76,9 +76,9 @@ async function applyOnce(registry: Registry, data: Json, options: ApplyOptions):
   const agents = outcomes(known, rows.agents)
   const outcome = stored === undefined ? "created" : changes.length > 0 ? "changed" : "unchanged"
   if (outcome !== "unchanged") {
-    const gone = stored === undefined ? [] : goneAgents(stored.workflow, rows.agents)
-    const users = gone.length === 0 ? undefined : await usersOfAgents(registry, rows)
-    const removedAgents = gone.filter((agent) => !users?.has(agent))
+    const missing = stored === undefined ? [] : missingAgents(stored.workflow, rows.agents)
+    const users = missing.length === 0 ? undefined : await usersOfAgents(registry, rows)
+    const removedAgents = missing.filter((agent) => !users?.has(agent))
     const version = stored === undefined ? null : registryVersion(stored)
     await registry.write(
       { definitions: [rows.definition], agents: rows.agents, removedAgents },
@@ -130,7 +130,7 @@ function outcomes(known: readonly AgentRow[], rows: readonly AgentRow[]): readon
 export async function exportDefinition(registry: Registry, id: string): Promise<JsonRecord | undefined> {
   const stored = await registry.definition(id)
   if (stored === undefined) return undefined
-  return documentOf(stored, await registry.agents(broughtAgents(stored.workflow)))
+  return documentOf(stored, await registry.agents(documentAgents(stored.workflow)))
 }
 
 /** The document with all agents that it needs, for the loader. */
@@ -190,13 +190,13 @@ export async function removeDefinition(
   if (runs > 0 && !options.force) throw inUse(id, runs)
   const users = await usersOfAgents(registry)
   const isUsed = (agent: string) => users.get(agent)?.some((definition) => definition !== id) === true
-  const brought = broughtAgents(stored.workflow)
-  const agents = brought.filter((agent) => !isUsed(agent))
+  const ownAgents = documentAgents(stored.workflow)
+  const agents = ownAgents.filter((agent) => !isUsed(agent))
   await registry.write(
     { removedDefinitions: [id], removedAgents: agents },
     { definitions: { [id]: registryVersion(stored) } },
   )
-  return { agents, kept: brought.filter(isUsed), runs }
+  return { agents, kept: ownAgents.filter(isUsed), runs }
 }
 
 /** Runs with the definition's label, as the CLI sets it, and unlabeled runs of a workflow with its name or id. */
@@ -240,7 +240,7 @@ function neededAgents(
   agents: readonly AgentRow[],
 ): ReadonlySet<string> {
   const named = nodes.flatMap(({ agentId }) => (agentId === null ? [] : [agentId]))
-  const needed = new Set([...broughtAgents(workflow), ...named])
+  const needed = new Set([...documentAgents(workflow), ...named])
   if (named.some((id) => id.includes("${"))) for (const { id } of agents) needed.add(id)
   const known = new Map(agents.map((agent) => [agent.id, agent]))
   // The loop also visits the ids that it adds.
@@ -256,7 +256,7 @@ function delegatesOf(agent: AgentRow | undefined): readonly string[] {
   )
 }
 
-/** For each agent, the definitions that need it. `instead` replaces its stored version. */
+/** For each agent, the definitions that need it. `instead` replaces the stored version of one definition. */
 async function usersOfAgents(
   registry: Registry,
   instead?: DefinitionRows,

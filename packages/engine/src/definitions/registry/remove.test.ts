@@ -17,7 +17,7 @@ function start(
 }
 
 describe("removing a definition", () => {
-  test("takes it with its nodes and edges, and leaves others and runs that are over", async () => {
+  test("removes it with its nodes and edges, and keeps others and finished runs", async () => {
     const store = memoryStore()
     const { registry } = store
     for (const id of ["chat", "other"]) await applyDefinition(registry, chat(id))
@@ -28,7 +28,7 @@ describe("removing a definition", () => {
     expect(await store.run("r")).toBeDefined()
   })
 
-  test("is refused while runs of it are in flight, and says how many and how to force it", async () => {
+  test("is refused while it has active runs, and reports how many and how to force it", async () => {
     const store = memoryStore()
     await applyDefinition(store.registry, chat())
     start(store, "a", "running")
@@ -43,7 +43,7 @@ describe("removing a definition", () => {
     expect(await store.registry.definition("chat")).toBeUndefined()
   })
 
-  test("knows its runs by the workflow's name or id, and by the label of those that were started from here", async () => {
+  test("finds its runs by the workflow's name or id, and by their label", async () => {
     const { count } = await counts([
       {},
       { workflow: "chat" },
@@ -55,7 +55,7 @@ describe("removing a definition", () => {
     expect(others.count).toBe(0)
   })
 
-  /** How many runs stand in the way, of those that are in flight. */
+  /** The number of active runs that prevent the removal. */
   async function counts(runs: readonly object[]) {
     const store = memoryStore()
     await applyDefinition(store.registry, chat())
@@ -63,7 +63,7 @@ describe("removing a definition", () => {
     return { count: (await removeDefinition(store.registry, store, "chat", { force: true })).runs }
   }
 
-  test("takes the agents that it brought, but for those that another definition names", async () => {
+  test("removes its own agents, except those that another definition uses", async () => {
     const store = memoryStore()
     const { registry } = store
     await applyAgents(registry, { worker: { model: "m" } })
@@ -72,11 +72,11 @@ describe("removing a definition", () => {
     await applyDefinition(registry, { id: "other", nodes, agents: { brought: {} } })
     const removed = await removeDefinition(registry, store, "chat")
     expect(removed).toEqual({ agents: ["router"], kept: ["shared", "brought"], runs: 0 })
-    // An agent that was applied by itself stays.
+    // An agent that was applied separately stays.
     expect((await registry.agents()).map(({ id }) => id)).toEqual(["worker", "shared", "brought"])
   })
 
-  test("of an unknown one is reported", async () => {
+  test("reports an unknown one", async () => {
     const store = memoryStore()
     await expect(removeDefinition(store.registry, store, "none")).rejects.toMatchObject({
       code: "DEFINITION_UNKNOWN",
@@ -85,7 +85,7 @@ describe("removing a definition", () => {
 })
 
 describe("removing an agent", () => {
-  test("is refused too while an agent that a definition names gives it work, or any agent may be meant", async () => {
+  test("is refused while an agent that a definition uses delegates to it, or a variable may name any agent", async () => {
     const { registry } = memoryStore()
     await applyAgents(registry, {
       router: { sub_agents: ["writer"] },
@@ -102,7 +102,7 @@ describe("removing an agent", () => {
     await expect(removeAgent(registry, "spare")).rejects.toThrow('is used by "any"')
   })
 
-  test("is refused while definitions name it, and says which", async () => {
+  test("is refused while definitions use it, and names them", async () => {
     const { registry } = memoryStore()
     await applyAgents(registry, { router: {}, spare: {} })
     for (const id of ["chat", "other"]) await applyDefinition(registry, chat(id))

@@ -7,7 +7,15 @@ import type { AgentData } from "../agents/index.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import type { Layout } from "./nodes/step-list.ts"
 import { ROOTS } from "./nodes/step-scope.ts"
-import { asTemplate, everyStep, hasOutput, hasTemplate, type Step, type StepText, stepTexts } from "./step.ts"
+import {
+  asTemplate,
+  everyStep,
+  hasOutput,
+  hasTemplate,
+  type Step,
+  type StepText,
+  stepTexts,
+} from "./step-shape.ts"
 
 interface Checking {
   readonly report: DocumentReport
@@ -52,7 +60,7 @@ export function checkReferences(input: Checking): void {
   }
 }
 
-/** A string that several steps use has to be valid in at least one of them. */
+/** A string that several steps share must be valid in at least one of them. */
 function checkText(
   checking: Indexed,
   { at, read }: Pick<StepText, "at" | "read">,
@@ -122,10 +130,10 @@ function stepProblem(checking: Indexed, path: Reference["path"], from: string): 
   return { code: "UNKNOWN_STEP", message: `There is no step "${name}".`, suggestion }
 }
 
-/** The output cannot exist yet: the step runs at the same time, or later. */
+/** Reports a reference to an output that cannot exist yet, because its step runs at the same time or later. */
 function orderProblem(checking: Indexed, path: string, from: string): Problem | undefined {
   const { layout, byPath, canRepeat } = checking
-  // The instructions of an agent that no step runs.
+  // The text is the instructions of an agent that no step runs.
   if (from === "" || !byPath.has(from)) return undefined
   const problem = (message: string): Problem => ({ code: "STEP_NOT_BEFORE", message, severity: "warning" })
   const [own, other] = [layout.lineage(from), layout.lineage(path)]

@@ -4,7 +4,7 @@ import { file, problemsOf } from "./steps.test-support.ts"
 const agents = "agents:\n  writer: { model: offline }\n  reader: { model: offline }\n"
 const problems = (workflow: string) => problemsOf(`${agents}workflow:\n${workflow}`)
 
-describe("what is wrong with a steps file is reported with its position", () => {
+describe("problems of a steps file are reported with their positions", () => {
   test.each([["workflow: []"], ["workflow: { steps: [] }"], ["workflow:"]])("%s: no steps", (workflow) => {
     expect(problemsOf(`${agents}${workflow}\n`)).toEqual([
       "NO_STEPS 4:1 workflow: no steps configured".replace("4:1", workflow === "workflow:" ? "4:1" : "4:11"),
@@ -45,7 +45,7 @@ describe("what is wrong with a steps file is reported with its position", () => 
     ])
   })
 
-  test("a field that nobody knows", () => {
+  test("an unknown field", () => {
     expect(problems("  - { type: agent, name: writer, promt: x }\n")[0]).toMatch(
       /^UNKNOWN_FIELD 5:34 .*\(prompt\?\)$/,
     )
@@ -73,14 +73,14 @@ workflow:
     ])
   })
 
-  test("two steps of one id, with both places", () => {
+  test("a duplicate id, with both positions", () => {
     expect(
       problems("  - { id: a, type: agent, name: writer }\n  - { id: a, type: agent, name: reader }\n"),
     ).toEqual(['DUPLICATE_STEP 6:11 workflow step[1]: the id "a" is already used at line 5, column 11'])
     expect(problems("  - { id: a/b, type: agent, name: writer }\n")[0]).toMatch(/^STEP_ID_INVALID 5:11/)
   })
 
-  test("templates that name nothing, at their place in the text", () => {
+  test("templates that refer to nothing, at their position in the text", () => {
     const found = problemsOf(`agents:
   writer:
     model: offline
@@ -106,7 +106,7 @@ workflow:
     ])
   })
 
-  test("outputs of a block by number, where it has not as many", () => {
+  test("outputs of a block by an index that is out of range", () => {
     const found = problems(`  - type: parallel
     id: par
     steps:
@@ -124,7 +124,7 @@ workflow:
     ])
   })
 
-  test("a step in a map, from outside: what can be seen is the map's", () => {
+  test("a step in a map from outside, where only the map's items are visible", () => {
     expect(
       problems(`  - { id: each, type: map, over: "[1]", steps: [{ id: x, type: agent, name: writer }] }
   - { type: agent, name: reader, prompt: "{{ $steps.x.output }}" }
@@ -164,7 +164,7 @@ workflow:
     ])
   })
 
-  test("gotos that lead nowhere, out of a block, or round and round", () => {
+  test("gotos to missing steps, out of a block, or in a circle", () => {
     expect(problems("  - { type: agent, name: writer }\n  - { goto: writr }\n")).toEqual([
       'UNKNOWN_STEP 6:13 workflow step[1]: there is no step "writr" (writer?)',
     ])
@@ -187,7 +187,7 @@ workflow:
     )
   })
 
-  test("nothing is wrong with thousands of steps that each need the next, or go on to it", () => {
+  test("thousands of steps that each need the next, or lead to it, are valid", () => {
     const steps = Array.from({ length: 5_000 }, (_, i) => {
       const when = `$steps.s${i + 1}.output == 'x'`
       return { id: `s${i}`, type: "human", prompt: "Well?", ...(i < 4_999 ? { when } : {}) }
@@ -200,7 +200,7 @@ workflow:
     expect(found).toEqual([])
   })
 
-  test("a step that no way leads to is a warning", () => {
+  test("an unreachable step is a warning", () => {
     const found = problems(`  - { type: agent, name: writer }
   - { goto: end }
   - { id: never, type: agent, name: reader }
@@ -211,7 +211,7 @@ workflow:
     ])
   })
 
-  test("a step that went back has nothing of its own", () => {
+  test("a step that loops back has no fields of its own", () => {
     expect(
       problemsOf(
         file(

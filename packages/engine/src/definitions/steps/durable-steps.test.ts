@@ -6,7 +6,7 @@ import { memoryStore } from "../../stores/index.ts"
 import { crashTest } from "../../testing/index.ts"
 import { asked, file, LOOP, load } from "./steps.test-support.ts"
 
-/** Its answers depend on every letter of the prompt: a step that sees something else after a crash ends differently. */
+/** Its answers depend on every letter of the prompt: a step that sees another prompt after a crash has another result. */
 const attentive = pureModel((last, _, name) => `${name} heard ${hash32(last, 1)}`)
 
 const BLOCKS = file(
@@ -31,22 +31,22 @@ const BLOCKS = file(
   - { id: end, type: agent, name: e }`,
 )
 
-describe("a steps workflow whose process dies", () => {
-  test("ends as if nothing had happened, wherever that is, and no model call that is on record is made again", async () => {
+describe("a steps workflow whose process crashes", () => {
+  test("ends with the same result wherever it crashes, and repeats no recorded model call", async () => {
     const { workflow } = load(BLOCKS, { model: attentive })
     const { outcome, crashes } = await crashTest(workflow, "Go", { seeds: 40, answers: () => "yes" })
     expect(outcome).toMatchObject({ status: "completed", usage: { modelCalls: 10 } })
     expect(crashes).toBeGreaterThan(40)
   })
 
-  test("in a loop too, whose runs are counted", async () => {
+  test("counts the passes of a loop", async () => {
     const model = pureModel((last, _, name) =>
       name === "qa_agent" ? '{"is_approved": false}' : `${name} ${hash32(last, 1)}`,
     )
     const [head = "", steps = ""] = LOOP.split("workflow:\n")
     const limited = `${head}workflow:\n  max_loop_iterations: 3\n  steps:\n${steps.trimEnd().replace(/^/gm, "  ")}\n`
     const { workflow } = load(limited, { model })
-    // What checks JSON Schemas is loaded with the first check, which the simulator would wait for in vain.
+    // Loads the JSON Schema validator, which the simulator would wait for in vain.
     await workflow.run("Go").result
     const { outcome } = await crashTest(workflow, "Go", { seeds: 20, status: "failed" })
     expect(outcome).toMatchObject({
@@ -57,7 +57,7 @@ describe("a steps workflow whose process dies", () => {
   })
 })
 
-test("two runs at once do not see each other", async () => {
+test("does not see concurrent runs", async () => {
   const model = scriptedModel({
     a: [{ text: "A", repeat: true }],
     b: [{ text: "B", repeat: true }],
@@ -76,9 +76,9 @@ test("two runs at once do not see each other", async () => {
   expect(systems.filter((system) => system !== "").sort()).toEqual(["one", "three", "two"])
 })
 
-test("what the journal has grows with the steps, not with their number squared", async () => {
+test("has a journal that grows linearly with the steps", async () => {
   const bytes = async (count: number) => {
-    // Tools instead of agents: prompts grow by themselves, though the journal does not have them.
+    // Tools instead of agents: prompts grow by themselves, although the journal does not contain them.
     const think = "tool: think, toolset: { type: think }, args: { thought: well }"
     const steps = Array.from({ length: count }, (_, i) => `  - { id: s${i}, type: tool, ${think} }`)
     const text = `workflow:\n${steps.join("\n")}\n`

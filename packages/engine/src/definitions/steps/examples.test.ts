@@ -1,4 +1,4 @@
-/** The steps files in examples/definitions: each against its path, its prompts and its output; and offline. */
+/** The steps files in examples/definitions: their routes, prompts and outputs, and an offline run. */
 import { readdirSync, readFileSync } from "node:fs"
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
@@ -6,7 +6,7 @@ import { manualClock, settled } from "../../testing/index.ts"
 import { asked, load, play, tryLoad } from "./steps.test-support.ts"
 
 const folder = new URL("../../../../../examples/definitions/", import.meta.url)
-// The research needs documents, which are another package's: it is tested beside its file.
+// The research needs documents of another package, so it is tested beside its file.
 const files = readdirSync(folder).filter((file) => /^steps-(?!research).*\.yaml$/.test(file))
 const read = (name: string) => readFileSync(new URL(`steps-${name}.yaml`, folder), "utf8")
 

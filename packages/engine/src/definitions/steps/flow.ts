@@ -1,4 +1,4 @@
-/** Steps as a graph of nodes. A block with retries or a timeout is a box: a flow of its own inside one node. */
+/** Draws steps as a graph of nodes. A block with retries or a timeout is a box: a flow of its own inside one node. */
 import { nearest } from "../../document/index.ts"
 import type { DocumentReport } from "../dialect-input.ts"
 import {
@@ -9,7 +9,7 @@ import {
   type MapStep,
   type ParallelStep,
   type Step,
-} from "./step.ts"
+} from "./step-shape.ts"
 
 /** Where a route leads. `end` is the end of the flow; `join` is the end of a branch of a parallel block. */
 export type Target =
@@ -50,7 +50,7 @@ export interface Flow {
 
 export interface Drawing {
   readonly report: DocumentReport
-  /** The list in its written order, for `goto` by number. */
+  /** The list as written, for `goto` by number. */
   readonly written: readonly Step[]
   readonly steps: readonly Step[]
   readonly index: StepIndex
@@ -60,7 +60,7 @@ interface StepIndex {
   /** In the order of definition, by path. */
   readonly positions: ReadonlyMap<string, number>
   readonly byPath: ReadonlyMap<string, Step>
-  /** The ids that a goto can name, by region. */
+  /** The ids that a goto can target, by region. */
   readonly regions: ReadonlyMap<string, ReadonlyMap<string, Step>>
   readonly ids: ReadonlySet<string>
 }
@@ -112,11 +112,11 @@ class Draft {
 
   #entry(step: Step): Target {
     if (step.data.when !== undefined) return node(`${step.path}?`)
-    return step.type === "goto" ? this.#goal(step) : node(step.path)
+    return step.type === "goto" ? this.#target(step) : node(step.path)
   }
 
   /** Where a goto leads, followed through other gotos. */
-  #goal(step: GotoStep): Target {
+  #target(step: GotoStep): Target {
     const { positions, byPath } = this.#drawing.index
     const passed = new Map<string, { readonly isBack: boolean }>()
     let goal = this.#goals.get(step.path)
@@ -170,7 +170,7 @@ class Draft {
   #step(step: Step, next: Target): void {
     const { path, data } = step
     if (data.when !== undefined) {
-      const yes = step.type === "goto" ? this.#goal(step) : node(path)
+      const yes = step.type === "goto" ? this.#target(step) : node(path)
       this.#add(`${path}?`, "when", step, { kind: "choice", yes, no: next })
     }
     if (step.type === "goto") return

@@ -12,7 +12,7 @@ const layout = new Layout(
 )
 
 describe("the layout of steps", () => {
-  test("knows what there is at a path", () => {
+  test("finds the entry of a path", () => {
     expect(layout.at("first")).toEqual({ kind: "step" })
     expect(layout.at("par")).toEqual({ kind: "block", children: ["x", "y", "inner"] })
     expect(layout.at("each/7")).toEqual({ kind: "item", children: ["x", "deep"] })
@@ -22,7 +22,7 @@ describe("the layout of steps", () => {
     }
   })
 
-  test("tells the branches of blocks apart", () => {
+  test("distinguishes the branches of blocks", () => {
     expect(layout.lineage("first")).toEqual([])
     expect(layout.lineage("par/y")).toEqual(["par:0"])
     expect(layout.lineage("par/inner/z")).toEqual(["par:1", "par/inner:1"])
@@ -30,7 +30,7 @@ describe("the layout of steps", () => {
     expect(layout.lineage("list/3")).toEqual(["list:3"])
   })
 
-  test("sorts by definition, items by number", () => {
+  test("sorts by the order of definition, and items by number", () => {
     const paths = [
       "list/10",
       "each/2/x",

@@ -4,7 +4,7 @@ import { file, LOOP, load, play } from "./steps.test-support.ts"
 const no = { json: { is_approved: false } }
 const yes = { json: { is_approved: true } }
 
-describe("a condition that names a later step, and a branch that goes back", () => {
+describe("a condition that refers to a later step, and a branch that loops back", () => {
   test("runs gen, trans, qa, trans, qa, publisher", async () => {
     const { status, outputs, agents, prompts } = await play(LOOP, {
       generator: ["text"],
@@ -29,12 +29,12 @@ one
 --- End Prior Step Outputs ---
 
 Go`)
-    // Of every step only the latest output.
+    // Only the latest output of every step.
     expect(prompts[4]).toContain("[trans (agent: translator)]:\ntwo\n\n[qa")
     expect(prompts[4]).not.toContain("one")
   })
 
-  test("a step may run as often as the limit says; the next time fails", async () => {
+  test("a step may run up to the limit; the next time fails", async () => {
     const [head = "", steps = ""] = LOOP.split("workflow:\n")
     const text = `${head}workflow:\n  max_loop_iterations: 3\n  steps:\n${steps.trimEnd().replace(/^/gm, "  ")}\n`
     const { status, error, agents } = await play(text, {
@@ -92,7 +92,7 @@ Go`)
     expect((await play(text, { a: ["1", "2", "3"] })).outputs).toEqual(["3"])
   })
 
-  test("the step that went back is another name for its target", async () => {
+  test("the id of the step that loops back is an alias for its target", async () => {
     const text = LOOP.replace(
       "publisher: { model: offline }",
       'publisher: { model: offline, instruction: "Print: {{ $steps.back_to_trans.output }}" }',
@@ -120,17 +120,17 @@ describe("goto", () => {
   - { type: agent, name: c }`,
     )
 
-  test("goes to a step by its id", async () => {
+  test("leads to a step by its id", async () => {
     const { agents } = await play(counted("second"), { a: ["x"], b: ["again", "ok"], c: ["end"] })
     expect(agents).toEqual(["a", "b", "b", "c"])
   })
 
-  test("or by its place in the list", async () => {
+  test("leads to a step by its index in the list", async () => {
     const { agents } = await play(counted(0), { a: ["x", "y"], b: ["again", "ok"], c: ["end"] })
     expect(agents).toEqual(["a", "b", "a", "b", "c"])
   })
 
-  test("goes forward over other steps, and when its condition holds", async () => {
+  test("leads forward over other steps, if its condition holds", async () => {
     const text = file(
       ["a", "b", "c"],
       `
@@ -143,7 +143,7 @@ describe("goto", () => {
     expect((await play(text, { a: ["stay"], b: ["x"], c: ["end"] })).agents).toEqual(["a", "b", "c"])
   })
 
-  test("counts anew when the loop is entered from outside again", async () => {
+  test("restarts the count if the loop is entered from outside again", async () => {
     const text = file(
       ["a", "b", "c"],
       `
@@ -165,7 +165,7 @@ describe("goto", () => {
     expect(outputs).toEqual(["fine"])
   })
 
-  test("is nothing that a run's limits of the engine get in the way of", () => {
+  test("is not limited by the engine's limits of a run", () => {
     expect(load(LOOP).workflow.program.graph.spec.limits).toEqual({ supersteps: 1_000_000 })
   })
 })
@@ -187,13 +187,16 @@ workflow:
 `
   const script = { gen: ["G"], fix: ["F1", "F2"], judge: ["no", "no", "yes"], end: ["E"] }
 
-  test.each(["check", 1])("%s: that one runs again before the condition is evaluated", async (target) => {
-    const { agents, status } = await play(needing(target), script)
-    expect(status).toBe("completed")
-    expect(agents).toEqual(["gen", "judge", "fix", "judge", "fix", "judge", "end"])
-  })
+  test.each(["check", 1])(
+    "%s: the later step runs again before the condition is evaluated",
+    async (target) => {
+      const { agents, status } = await play(needing(target), script)
+      expect(status).toBe("completed")
+      expect(agents).toEqual(["gen", "judge", "fix", "judge", "fix", "judge", "end"])
+    },
+  )
 
-  test("also where it is a `when` that needs it", async () => {
+  test("also if a `when` needs it", async () => {
     const text = file(
       ["a", "b", "judge"],
       `
@@ -207,7 +210,7 @@ workflow:
   })
 })
 
-test("a loop in a map names the step of the item that went round too often", async () => {
+test("a loop in a map names the step of the item that exceeded the limit", async () => {
   const text = file(
     ["a"],
     `

@@ -1,28 +1,27 @@
 /**
- * Steps, run the plain way: one list after another, with everything that a step sees copied for it. Slow, without joins,
- * records or tokens; so what it says about a workflow is another opinion than the engine's.
+ * A reference implementation of steps: it runs one list after another, and copies everything that a step sees. It is slow
+ * and has no joins, records or tokens, so its result is independent of the engine.
  */
 import type { Json } from "../../core/index.ts"
 import { parseDocument, Report } from "../../document/index.ts"
 import { condition, expression, template } from "../../expressions/index.ts"
 import { DocumentReport } from "../dialect-input.ts"
-import { orderSteps } from "./order-steps.ts"
+import { orderSteps } from "./plan-steps.ts"
 import { readSteps } from "./read-steps.ts"
-import { everyStep, type Step } from "./step.ts"
-import type { StepData } from "./step-shape.ts"
+import { everyStep, type Step, type StepData } from "./step-shape.ts"
 
 interface Left {
   readonly path: string
   readonly agent?: string
-  /** Of a step; a block has none. */
+  /** The output of a step; a block has none. */
   readonly output?: string
-  /** Of a map: its items. */
+  /** The items of a map. */
   readonly items?: number
-  /** Of an item: the path whose output it has. */
+  /** The path whose output an item has. */
   readonly last?: string | undefined
 }
 
-/** What was left, by path. */
+/** The outputs, by path. */
 type Seen = Map<string, Left>
 
 export class LoopLimit extends Error {}
@@ -70,7 +69,7 @@ class Oracle {
     this.#limit = limit
   }
 
-  /** Runs a list and what is in its conditions; gotos stay within. Gives the path that left something last. */
+  /** Runs a list and the lists of its conditions; gotos stay inside. Returns the path of the last output. */
   region(list: readonly Step[], seen: Seen, items: readonly (readonly [number, Json])[]): string | undefined {
     const ops = this.#flat(list)
     const labels = new Map(ops.flatMap((op, i) => (op.do === "label" ? [[op.name, i] as const] : [])))
@@ -264,7 +263,7 @@ function filled(pattern: string, items: readonly (readonly [number, Json])[]): s
     .join("/")
 }
 
-/** The pattern that a path fits. */
+/** The pattern that matches a path. */
 function starred(steps: readonly Step[], path: string): string | undefined {
   const parts = path.split("/")
   return steps.find((step) => {

@@ -21,7 +21,7 @@ describe("a human step", () => {
   - { type: agent, name: b, when: "$steps.ask.output == 'publish'" }`,
   )
 
-  test("asks, waits, and its output is the answer", async () => {
+  test("asks, waits, and has the answer as its output", async () => {
     const model = scriptedModel({ a: ["the draft"], b: ["done"] })
     const run = load(text, { model }).workflow.run("Go")
     const [request] = (await run).requests
@@ -36,7 +36,7 @@ describe("a human step", () => {
     expect(asked(model).prompts[1]).toContain("[ask]:\npublish\n")
   })
 
-  test("takes the default when nobody answers in time", async () => {
+  test("uses the default if no answer arrives in time", async () => {
     const clock = manualClock()
     const model = scriptedModel({ a: ["the draft"] }, { clock })
     const run = load(text, { model }).workflow.run("Go", { clock })
@@ -63,7 +63,7 @@ workflow:
     expect(prompts[1]).toContain("tea at four")
   })
 
-  test("asks first where an agent's call would, and a refusal fails the step", async () => {
+  test("needs approval like an agent's call, and a refusal fails the step", async () => {
     const text = `agents:
   writer: { model: offline, toolsets: [{ type: filesystem, root: ${folder} }] }
 workflow:
@@ -79,7 +79,7 @@ workflow:
     expect((await again.result).status).toBe("completed")
   })
 
-  test("is called again when it is tried again", async () => {
+  test("is called again on a retry", async () => {
     const text = `agents: { a: { model: offline } }
 workflow:
   - id: read
@@ -119,7 +119,7 @@ describe("a workflow step", () => {
     expect(outputs).toEqual(["B"])
   })
 
-  test("has a time limit as a whole", async () => {
+  test("has a time limit for the whole workflow", async () => {
     const clock = manualClock()
     const limited = text.replace("file: inner.yaml", "file: inner.yaml, timeout: 5, on_error: continue")
     const model = scriptedModel({ a: ["A"], x: [{ text: "X", delay: 9_000 }], b: ["B"] }, { clock })
@@ -140,7 +140,7 @@ describe("a map step", () => {
 `
   const topics = { planner: [{ json: { topics: ["tea", "jam"] } }] }
 
-  test("runs a step per item; its output is the list of theirs, in order", async () => {
+  test("runs a step per item; its output is the list of their outputs, in order", async () => {
     const text = `${plan}workflow:
   - { id: plan, type: agent, name: planner }
   - id: each
@@ -159,7 +159,7 @@ describe("a map step", () => {
     expect(outputs).toEqual(["E"])
   })
 
-  test("runs several steps per item, in a row of their own", async () => {
+  test("runs several steps per item, in order", async () => {
     const text = `${plan}workflow:
   - { id: plan, type: agent, name: planner }
   - id: each
@@ -182,7 +182,7 @@ describe("a map step", () => {
     expect(state.steps).toContainEqual({ id: "each/1", last: "each/1/editor" })
   })
 
-  test("of nothing is an empty list; of what is no list, an error", async () => {
+  test("of an empty list is an empty list; of anything else, an error", async () => {
     const text = (over: string) => `${plan}workflow:
   - { id: each, type: map, over: ${JSON.stringify(over)}, step: { type: agent, name: writer } }
 `
@@ -191,7 +191,7 @@ describe("a map step", () => {
     expect(error?.message).toBe('workflow: map "each" needs a list, but this is not a list: $input')
   })
 
-  test("goes over a list that a model wrote as text, in a code block too", async () => {
+  test("iterates over a list that a model wrote as text, also in a code block", async () => {
     const text = file(
       ["a", "b", "c"],
       `
@@ -206,7 +206,7 @@ describe("a map step", () => {
     }
   })
 
-  test("calls a tool per item, each call under its own name", async () => {
+  test("calls a tool per item, each under its own name", async () => {
     const text = `workflow:
   - id: each
     type: map
@@ -220,7 +220,7 @@ describe("a map step", () => {
     expect(calls.sort()).toEqual(["0", "1"].map((i) => `step:attempt 1/tool:think:call_each_${i}`))
   })
 
-  test("is nested, and in blocks; failures are passed over where it says so", async () => {
+  test("can be nested, also in blocks; failures are skipped with on_error: continue", async () => {
     const text = `${plan}workflow:
   - id: par
     type: parallel

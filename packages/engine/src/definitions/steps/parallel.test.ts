@@ -15,7 +15,7 @@ const PARALLEL = file(
 )
 
 describe("a parallel block", () => {
-  test("waits for all, and the next step sees them under the ids of the block", async () => {
+  test("waits for all, and the next step sees their outputs under the ids of the block", async () => {
     const { prompts, outputs } = await play(
       PARALLEL,
       { generator: ["one", "two"], translator: ["both"] },
@@ -36,7 +36,7 @@ Hi`)
     expect(outputs).toEqual(["both"])
   })
 
-  test("has a result of its own: by id, with the order of definition", async () => {
+  test("has its own output: by id, with the order of definition", async () => {
     const last = PARALLEL.replace("  - { type: agent, name: translator }\n", "")
     const { outputs } = await play(last, { generator: ["one", "two"] })
     expect(outputs).toEqual([
@@ -50,7 +50,7 @@ Hi`)
     ])
   })
 
-  test("its steps see what was there when it began, and what their own branch has left", async () => {
+  test("its steps see the outputs from before it, and those of their own branch", async () => {
     const text = file(
       ["a", "b", "c", "d", "e"],
       `
@@ -75,7 +75,7 @@ Hi`)
     expect(seen("e")).toEqual(["a", "par/b", "par/c", "par/d"])
   })
 
-  test("is nested to any depth", async () => {
+  test("can be nested to any depth", async () => {
     const text = file(
       ["generator", "researcher", "summarizer", "publisher"],
       `
@@ -118,7 +118,7 @@ R!`)
     })
   })
 
-  test("has its steps in the order of definition, also where their ids are numbers", async () => {
+  test("has its steps in the order of definition, even if their ids are numbers", async () => {
     const text = file(
       ["a", "b"],
       `
@@ -133,7 +133,7 @@ R!`)
     expect((await play(last, { a: ["two", "one"] })).outputs).toMatchObject([{ order: ["2", "1"] }])
   })
 
-  test("of one step is a step", async () => {
+  test("with one step is that step", async () => {
     const text = file(["a"], "\n  - { type: parallel, id: par, steps: [{ type: agent, name: a }] }")
     const { outputs } = await play(text, { a: ["A"] })
     expect(outputs).toEqual([{ steps: { a: { output: "A", agent: "a" } }, order: ["a"] }])
@@ -161,7 +161,7 @@ R!`)
     expect(outputs).toEqual(["ok"])
   })
 
-  test("is passed over when its `when` does not hold", async () => {
+  test("is skipped if its `when` is false", async () => {
     const text = PARALLEL.replace("id: par_gen", "id: par_gen\n    when: \"$input == 'now'\"")
     expect((await play(text, { translator: ["x"] }, "later")).agents).toEqual(["translator"])
     expect((await play(text, { generator: ["1", "2"], translator: ["x"] }, "now")).agents).toHaveLength(3)
@@ -171,7 +171,7 @@ R!`)
 describe("a failure in a parallel block", () => {
   const broken = { error: { code: 400, message: "no such thing" } }
 
-  test("fails the workflow: siblings are aborted, nothing after it runs", async () => {
+  test("fails the workflow: siblings are aborted, and nothing after it runs", async () => {
     const model = scriptedModel({
       generator: [broken, { text: "never", delay: 1_000_000 }],
       translator: ["no"],
@@ -183,7 +183,7 @@ describe("a failure in a parallel block", () => {
     expect(model.calls[1]?.options.abortSignal?.aborted).toBe(true)
   })
 
-  test("aborts siblings in blocks inside it too", async () => {
+  test("also aborts siblings in nested blocks", async () => {
     const text = file(
       ["a", "b", "c"],
       `
@@ -212,7 +212,7 @@ describe("a failure in a parallel block", () => {
     ])
   })
 
-  test("with on_error: continue the others continue", async () => {
+  test("with on_error: continue lets the others continue", async () => {
     const text = PARALLEL.replace("id: par_gen", "id: par_gen\n    on_error: continue")
     const { status, prompts } = await play(text, {
       generator: [broken, "two"],
@@ -223,7 +223,7 @@ describe("a failure in a parallel block", () => {
     expect(prompts[2]).not.toContain("gen_1")
   })
 
-  test("with on_error: continue a branch of several steps, or of blocks, fails as one", async () => {
+  test("with on_error: continue, a branch of several steps, or of blocks, fails as one", async () => {
     const text = file(
       ["a", "b", "c", "d"],
       `
@@ -253,7 +253,7 @@ describe("a failure in a parallel block", () => {
     ])
   })
 
-  test("a single step with on_error: continue is passed over", async () => {
+  test("a single step with on_error: continue is skipped", async () => {
     const text = file(
       ["a", "b"],
       `

@@ -3,14 +3,13 @@
 import { dirname, isAbsolute, join } from "node:path"
 import { nearest } from "../../document/index.ts"
 import { condition, ExpressionError } from "../../expressions/index.ts"
-import { isTeamsOwn } from "../../patterns/teams/index.ts"
+import { isReservedName } from "../../patterns/teams/index.ts"
 import { type ModelNames, modelArg, type PlannedAgents } from "../agents/index.ts"
-import type { DefinitionPaths } from "../definition-paths.ts"
+import type { DefinitionPaths } from "../definition.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import { type Arg, type Call, call, callWith, type PlanWriter } from "../plan/index.ts"
 import { TEAM_ROOTS } from "./nodes/work-steps.ts"
-import { hasTemplate, type Step } from "./step.ts"
-import { type SearchData, type StepData, TEAM_MODES } from "./step-shape.ts"
+import { hasTemplate, type SearchData, type Step, type StepData, TEAM_MODES } from "./step-shape.ts"
 
 /** Undefined if the mode is missing, which is already reported. */
 export function teamCall(
@@ -97,7 +96,7 @@ export function teamMode({ mode }: StepData): TeamMode | undefined {
   return TEAM_MODES.find((one) => one === mode)
 }
 
-export function strangeTeamFields(data: StepData): (keyof StepData)[] {
+export function unknownTeamFields(data: StepData): (keyof StepData)[] {
   const mode = teamMode(data)
   if (mode === undefined) return []
   const known: readonly (keyof StepData)[] = ["mode", "agents", ...FIELDS[mode]]
@@ -115,13 +114,13 @@ interface Named {
   readonly at: readonly (string | number)[]
 }
 
-/** What makes a team invalid. Unknown agents are reported elsewhere. */
+/** The problems of a team. Unknown agents are reported elsewhere. */
 export function teamProblems(
   data: StepData,
   known: readonly string[],
 ): readonly { readonly at: Named["at"]; readonly message: string }[] {
   const { agents = [], manager, start, mode } = data
-  const refused = teamAgents(data).filter(({ name }) => isTeamsOwn(name))
+  const refused = teamAgents(data).filter(({ name }) => isReservedName(name))
   const again =
     mode === "sequential" ? [] : [...agents.entries()].filter(([i, name]) => agents.indexOf(name) < i)
   return [

@@ -1,20 +1,32 @@
-/** A steps file as a plan: read, checked, ordered, drawn as a graph, and written as calls. */
+/** Compiles a steps file to a plan: reads it, checks it, orders the steps, draws the graph, and writes the calls. */
 import { basename, extname } from "node:path"
 import { type Path, Report } from "../../document/index.ts"
+import { ExpressionError } from "../../expressions/index.ts"
 import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "../agents/index.ts"
 import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
 import { flowArgs } from "../flow.ts"
 import { type Arg, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
 import { checkReferences } from "./check-references.ts"
-import { finalizeFlow } from "./finalize-flow.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
 import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
-import { orderSteps } from "./order-steps.ts"
 import { researchCall, teamCall } from "./pattern-steps.ts"
-import { planFlow } from "./plan-flow.ts"
+import { finalizeFlow, planFlow } from "./plan-flow.ts"
 import { readSteps } from "./read-steps.ts"
-import { asTemplate, everyStep, hasTemplate, type Step, stepTexts } from "./step.ts"
-import { type StepData, type StepsData, stepsShape, UNSUPPORTED_FIELDS } from "./step-shape.ts"
+import {
+  type AgentStep,
+  asTemplate,
+  decidingTexts,
+  everyStep,
+  type GotoStep,
+  hasOutput,
+  hasTemplate,
+  type Step,
+  type StepData,
+  type StepsData,
+  stepsShape,
+  stepTexts,
+  UNSUPPORTED_FIELDS,
+} from "./step-shape.ts"
 
 /** Undefined if there are errors, which are reported. */
 export function planSteps(input: DialectInput): Ref | undefined {
@@ -41,7 +53,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const secrets = Object.keys(options.secrets ?? {})
   checkReferences({ report, steps, layout, agents, vars, secrets })
   const drawing = { report, written, index: stepIndex(steps), steps }
-  // Routes between missing steps mean nothing.
+  // Routes between missing steps are not drawn.
   const flow = reading.hasErrors ? undefined : drawFlow(drawing)
   if (flow !== undefined) finalizeFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
@@ -142,7 +154,7 @@ function used(
   return Object.fromEntries(Object.entries(aliases).filter(isUsed))
 }
 
-/** What steps run: agents, agents that have a tool, teams, research, workflows of other files. */
+/** The values that steps run: agents, agents that have a tool, teams, research, workflows of other files. */
 function refsOf(
   { report, writer, include, paths }: DialectInput,
   steps: readonly Step[],
@@ -172,3 +184,94 @@ function refsOf(
   }
   return refs
 }
+
+/**
+ * Applies two implicit rules of a list of steps. A condition that refers to a later step needs its output, so that step
+ * moves to just before the condition. A branch that ends with the agent of a step before the condition loops back to it.
+ */
+
+export function orderSteps(list: readonly Step[], report: DocumentReport): readonly Step[] {
+  const before: Before = new Map()
+  return neededFirst(list).map((step) => {
+    const result = ordered(step, before, report)
+    if (step.type === "agent") before.set(step.agent, before.has(step.agent) ? "several" : step)
+    return result
+  })
+}
+
+type Before = Map<string, AgentStep | "several">
+
+function ordered(step: Step, before: Before, report: DocumentReport): Step {
+  switch (step.type) {
+    case "condition": {
+      const branch = (list: readonly Step[]) => loopingBack(orderSteps(list, report), before, report)
+      return { ...step, yes: branch(step.yes), no: branch(step.no) }
+    }
+    case "parallel":
+      return { ...step, branches: step.branches.map((branch) => ordered(branch, new Map(), report)) }
+    case "map":
+      return { ...step, body: orderSteps(step.body, report) }
+    default:
+      return step
+  }
+}
+
+/** Moves the later steps that a condition refers to directly before it. */
+function neededFirst(list: readonly Step[]): readonly Step[] {
+  const byId = new Map(list.filter(hasOutput).map((step) => [step.id, step]))
+  const positions = new Map(list.map((step, i) => [step, i]))
+  const placed = new Set<Step>()
+  const result: Step[] = []
+  const open = (step: Step): Opened => {
+    placed.add(step)
+    const needed = new Set(namesIn(step).flatMap((name) => byId.get(name) ?? []))
+    // In the order of definition, not of the condition.
+    const inOrder = [...needed].sort((a, b) => (positions.get(a) ?? 0) - (positions.get(b) ?? 0))
+    return { step, start: result.length, needed: inOrder.values() }
+  }
+  for (const step of list) {
+    // Uses an explicit stack, because thousands of steps may each need the next.
+    const stack = placed.has(step) ? [] : [open(step)]
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const { value: other } = top.needed.next()
+      if (other === undefined) {
+        const first = result[top.start]
+        result.push(first === undefined ? top.step : { ...top.step, enteredAt: first.path })
+        stack.pop()
+      } else if (!placed.has(other)) stack.push(open(other))
+    }
+  }
+  return result
+}
+
+interface Opened {
+  readonly step: Step
+  readonly start: number
+  readonly needed: Iterator<Step, undefined>
+}
+
+function namesIn(step: Step): string[] {
+  return decidingTexts(step).flatMap(({ read }) => {
+    if (read instanceof ExpressionError) return []
+    return read.references.flatMap(({ root, path: [name] }) =>
+      root === "steps" && name !== undefined ? [String(name)] : [],
+    )
+  })
+}
+
+function loopingBack(branch: readonly Step[], before: Before, report: DocumentReport): readonly Step[] {
+  const last = branch.at(-1)
+  if (last?.type !== "agent" || last.data.loop === false) return branch
+  const target = before.get(last.agent)
+  if (target === undefined || target === "several") return branch
+  for (const field of IGNORED) {
+    if (last.data[field] === undefined) continue
+    const message = `workflow ${last.where}: this step loops back to "${target.id}", so its "${field}" has no effect; set loop: false to make it a separate step`
+    report.warning("LOOP_BACK", message, [...last.at, field], undefined, "key")
+  }
+  const { agent: _, ...common } = last
+  const back: GotoStep = { ...common, type: "goto", target: target.id, isAlias: true }
+  return [...branch.slice(0, -1), back]
+}
+
+const IGNORED: readonly (keyof StepData)[] = ["prompt", "retry", "timeout", "on_error"]

@@ -1,9 +1,9 @@
-/** Random steps files: most can run, some are wrong in one way or another. */
+/** Random steps files: most can run, some are invalid. */
 import fc from "fast-check"
 
 const AGENTS = ["a", "b", "c"]
 
-/** A step before its references are filled in: `n` chooses what it names. */
+/** A step before its references are filled in: `n` selects what it refers to. */
 interface Seed {
   readonly type: string
   readonly n: number
@@ -14,7 +14,7 @@ interface Seed {
 type Step = Record<string, unknown>
 
 const n = fc.nat(1_000)
-/** There one time in so many. */
+/** Present once in this many times. */
 const rarely = <T>(value: fc.Arbitrary<T>, times: number) =>
   fc.oneof({ weight: times - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 const decides = fc.constantFrom(
@@ -79,7 +79,7 @@ export const randomFile: fc.Arbitrary<string> = fc
   .map(({ list, wrong }) => {
     const counter = { count: 0 }
     const steps = filled(list, counter, "", "")
-    // One in ten has something wrong in it.
+    // One in ten is invalid.
     const spoil = SPOILED[wrong % (SPOILED.length * 10)]
     const text = JSON.stringify({
       agents: Object.fromEntries(AGENTS.map((agent) => [agent, { model: "offline" }])),
@@ -99,7 +99,7 @@ const SPOILED: readonly ((text: string) => string)[] = [
   (text) => text.slice(0, -3),
 ]
 
-/** Names what is there: steps of the same block, and gotos that stay in their branch. */
+/** Refers to existing steps: steps of the same block, and gotos that stay in their branch. */
 function filled(list: readonly Seed[], counter: { count: number }, block: string, branch: string): Step[] {
   const known = new Map<string, string[]>()
   const make = (seed: Seed, path: string, region: string): Step => {

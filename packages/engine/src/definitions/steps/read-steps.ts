@@ -3,14 +3,21 @@ import { nearest, type Path } from "../../document/index.ts"
 import type { DocumentReport } from "../dialect-input.ts"
 import {
   missingTeamField,
-  strangeTeamFields,
   TEAM_FIELDS,
   teamAgents,
   teamMode,
   teamProblems,
+  unknownTeamFields,
 } from "./pattern-steps.ts"
-import { hasWorkflow, type Step } from "./step.ts"
-import { RESEARCH_MODES, STEP_TYPES, type StepData, type StepType, TEAM_MODES } from "./step-shape.ts"
+import {
+  hasWorkflow,
+  RESEARCH_MODES,
+  STEP_TYPES,
+  type Step,
+  type StepData,
+  type StepType,
+  TEAM_MODES,
+} from "./step-shape.ts"
 
 interface Ids {
   readonly written: ReadonlySet<string>
@@ -103,7 +110,7 @@ class StepReader {
   }
 
   #checkFields(type: StepType, data: StepData, here: Where): void {
-    for (const field of strangeFields(type, data)) {
+    for (const field of unknownFields(type, data)) {
       const message = `workflow ${here.where}: ${kindOf(type, data)} has no "${field}"`
       this.#report.error("FIELD_NOT_FOR_TYPE", message, [...here.at, field], undefined, "key")
     }
@@ -236,12 +243,12 @@ const FIELDS: Readonly<Record<StepType, readonly (keyof StepData)[]>> = {
   goto: ["retry", "timeout", "goto"],
 }
 
-function strangeFields(type: StepType, data: StepData): (keyof StepData)[] {
+function unknownFields(type: StepType, data: StepData): (keyof StepData)[] {
   const known: readonly (keyof StepData)[] = [...ANY, ...FIELDS[type]]
   const strange = (Object.keys(data) as (keyof StepData)[]).filter(
     (field) => data[field] !== undefined && !known.includes(field),
   )
-  return type === "team" ? [...strange, ...strangeTeamFields(data)] : strange
+  return type === "team" ? [...strange, ...unknownTeamFields(data)] : strange
 }
 
 const REQUIRED: Partial<Readonly<Record<StepType, keyof StepData>>> = {

@@ -25,7 +25,7 @@ const ANSWERS: Script = {
   end: ["E"],
 }
 
-/** Documents that know what they were asked for, and whether they are open. */
+/** Documents that record their queries, and whether they are open. */
 function shelf() {
   const opened: unknown[] = []
   const closed: unknown[] = []
@@ -75,7 +75,7 @@ describe("a research step", () => {
     expect(JSON.stringify(first?.prompt)).toContain("What is tea?")
   })
 
-  test("is iterative unless it says deep, or lets the question decide", async () => {
+  test("is iterative by default, deep on request, or as the question requires", async () => {
     const agentsOf = async (mode: string) => {
       const { definition, model } = loaded(`  - { type: research, ${mode}${DOCUMENTS} }`)
       await definition.workflow.run("Tea?")
@@ -87,7 +87,7 @@ describe("a research step", () => {
     expect(await agentsOf("mode: auto, ")).toEqual(["mode", "planner", ...loop, "synthesizer"])
   })
 
-  test("has models by name, for all its agents or for one of them, and the caller may choose others", () => {
+  test("has models by name, for all its agents or for one of them, and the caller may override them", () => {
     const { asked } = loaded(
       `  - { type: research, model: big, models: { writer: anthropic/claude }, ${DOCUMENTS} }`,
     )
@@ -101,7 +101,7 @@ describe("a research step", () => {
     })
   })
 
-  test("looks for documents beside the file, and closes them with the definition", async () => {
+  test("resolves documents relative to the file, and closes them with the definition", async () => {
     const { definition, documents } = loaded(
       `  - { type: research, tools: [{ type: documents, paths: [notes, more/tea.md], embeddings: offline }] }`,
       "flows/tea.yaml",
@@ -111,7 +111,7 @@ describe("a research step", () => {
     expect(documents.closed).toHaveLength(1)
   })
 
-  test("ends its search with its budget, and writes all the same", async () => {
+  test("ends its search with its budget, and writes the report anyway", async () => {
     const { definition, model } = loaded(`  - { type: research, ${DOCUMENTS}, budget: { iterations: 0 } }`)
     const { outputs } = await definition.workflow.run("Tea?")
     expect(outputs).toEqual([
@@ -120,7 +120,7 @@ describe("a research step", () => {
     expect(model.calls.map(({ agent }) => agent)).toEqual(["writer"])
   })
 
-  test("searches the web with what the caller's environment has", async () => {
+  test("searches the web with the keys in the caller's environment", async () => {
     const server = await loopbackServer((_, response) => {
       const results = [{ title: "Tea", url: "https://t.example/tea", content: "Tea is a drink." }]
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ results }))
@@ -139,7 +139,7 @@ describe("a research step", () => {
     ])
   })
 
-  test("is ejected as the calls that make it", () => {
+  test("is ejected as the calls that create it", () => {
     const { definition } = loaded(`  - id: tea
     type: research
     mode: deep
@@ -159,7 +159,7 @@ describe("a research step", () => {
   })
 })
 
-test("what is wrong with a research is reported all at once, each at its position", () => {
+test("problems of a research are reported together, each at its position", () => {
   const text = `workflow:
   - { id: r1, type: research }
   - { id: r2, type: research, mode: handoff, tools: [{ type: page }] }
@@ -177,13 +177,13 @@ models: { big: { provider: openai, model: gpt-5 }, small: { provider: openai, mo
   ])
 })
 
-test("a field of a tool that is not there is named", () => {
+test("an unknown field of a tool is named", () => {
   const text = `workflow: [{ type: research, tools: [{ type: web_search, engine: google }] }]\n`
   expect(problemsOf(text)).toHaveLength(1)
   expect(problemsOf(text)[0]).toContain("engine")
 })
 
-test("a misspelled part of a budget is refused, with the nearest name", () => {
+test("a misspelled budget field is refused, with the nearest name", () => {
   const problems = problemsOf(`workflow:
   - { type: research, prompt: tea, tools: [{ type: documents, paths: [x] }], budget: { token: 5 } }
 `)

@@ -3,7 +3,7 @@ import { scriptedModel } from "../../models/index.ts"
 import { manualClock, settled } from "../../testing/index.ts"
 import { asked, load, file as plainFile, play } from "./steps.test-support.ts"
 
-/** Another attempt may help: the model's own attempts are off, so that a step's are seen. */
+/** A retryable error. The model's own retries are off, so that only a step's are counted. */
 const broken = (message = "boom") => ({ error: { code: 503, message } })
 const refused = (message = "boom") => ({ error: { code: 400, message } })
 
@@ -14,7 +14,7 @@ describe("retry", () => {
   const step = (retry: string) =>
     file(["a", "b"], `\n  - { type: agent, name: a, retry: ${retry} }\n  - { type: agent, name: b }`)
 
-  test("tries max_attempts times more; those after it see the success alone", async () => {
+  test("repeats the step up to max_attempts times; later steps see only the success", async () => {
     const { status, agents, prompts } = await play(step("{ max_attempts: 2, initial_delay_seconds: 0 }"), {
       a: [broken(), broken(), "A"],
       b: ["B"],
@@ -24,14 +24,14 @@ describe("retry", () => {
     expect(prompts[3]).toContain("[a (agent: a)]:\nA\n")
   })
 
-  test("fails the workflow when none helps, and is off by default", async () => {
+  test("fails the workflow if all attempts fail, and is off by default", async () => {
     const two = await play(step("{ max_attempts: 1, initial_delay_seconds: 0 }"), { a: [broken(), broken()] })
     expect(two).toMatchObject({ status: "failed", agents: ["a", "a"] })
     const none = await play(step("{ backoff: exponential }"), { a: [broken()] })
     expect(none).toMatchObject({ status: "failed", agents: ["a"] })
   })
 
-  test("only of the errors that `on` names, by code or message, in any case", async () => {
+  test("only for the errors that `on` names, by code or message, in any case", async () => {
     const text = step("{ max_attempts: 1, initial_delay_seconds: 0, on: [timeout, RATE_limit] }")
     expect((await play(text, { a: [broken("a Rate_Limit was hit"), "A"], b: ["B"] })).status).toBe(
       "completed",
@@ -42,7 +42,7 @@ describe("retry", () => {
     })
   })
 
-  test("never repeats what cannot succeed, unless `on` names it", async () => {
+  test("never repeats an error that is not retryable, unless `on` names it", async () => {
     const plain = step("{ max_attempts: 2, initial_delay_seconds: 0 }")
     expect(await play(plain, { a: [refused()] })).toMatchObject({ status: "failed", agents: ["a"] })
     const named = step("{ max_attempts: 2, initial_delay_seconds: 0, on: boom }")
@@ -69,7 +69,7 @@ describe("retry", () => {
     expect((await run.result).status).toBe("completed")
   })
 
-  test("of a parallel block runs the whole block again, and a failed attempt leaves nothing", async () => {
+  test("of a parallel block repeats the whole block, and a failed attempt writes nothing", async () => {
     const text = file(
       ["a", "b", "c", "d"],
       `
@@ -106,7 +106,7 @@ Go`)
     expect(JSON.stringify(state.steps)).not.toContain("a1")
   })
 
-  test("of a parallel block goes by the error of the step that failed", async () => {
+  test("of a parallel block depends on the error of the failed step", async () => {
     const text = file(
       ["a", "b"],
       `
@@ -122,7 +122,7 @@ Go`)
     expect(once.error?.message).toContain("something else")
   })
 
-  test("of a block does not hide what its steps fail with", async () => {
+  test("of a block does not hide the errors of its steps", async () => {
     const text = (retry: string) =>
       file(
         ["a"],
@@ -145,7 +145,7 @@ Go`)
     }
   })
 
-  test("of a block in a block, with what both see", async () => {
+  test("of a nested block sees the same outputs in each attempt", async () => {
     const text = file(
       ["a", "b", "c", "d"],
       `
@@ -184,7 +184,7 @@ Go`)
 })
 
 describe("a timeout", () => {
-  test("of a step fails it, and it may be tried again", async () => {
+  test("of a step fails it, and allows a retry", async () => {
     const text = file(["a"], "\n  - { type: agent, name: a, timeout: 2, retry: { max_attempts: 1 } }")
     const clock = manualClock()
     const model = scriptedModel({ a: [{ text: "late", delay: 5_000 }, "A"] }, { clock })
@@ -197,7 +197,7 @@ describe("a timeout", () => {
     expect(asked(model).agents).toEqual(["a", "a"])
   })
 
-  test("of a whole block fails it as a whole, in every attempt anew", async () => {
+  test("of a block fails it as a whole, in each attempt separately", async () => {
     const text = file(
       ["a", "b"],
       `

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { stepContext } from "./nodes/records.ts"
 import { file, play } from "./steps.test-support.ts"
 
-test("the outputs of a run are one object, also when it failed", async () => {
+test("the outputs of a run are one object, even if it failed", async () => {
   const text = file(
     ["a", "b", "c"],
     `

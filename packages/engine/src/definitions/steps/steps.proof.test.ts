@@ -9,7 +9,7 @@ import { LoopLimit, type Played, playPlainly } from "./oracle.test-support.ts"
 import { randomFile } from "./random-steps.test-support.ts"
 import { tryLoad } from "./steps.test-support.ts"
 
-/** Depends on every letter of the prompt, and is now and then a word that conditions know. */
+/** Depends on every letter of the prompt, and is sometimes a word that conditions recognize. */
 const say = (prompt: string, name: string) =>
   ["yes", "no", `${name} ${hash32(prompt, 1)}`][hash32(prompt, 2) % 3] ?? ""
 
@@ -17,10 +17,10 @@ const model = pureModel((last, _, name) => say(last.slice("user: ".length), name
 
 const FILES = inject("isProof") ? 1_000 : 80
 
-/** How a run of right steps may fail: for reasons that only show in it. */
+/** Codes with which a run of valid steps may fail. */
 const FAILURES = ["MAX_LOOP_ITERATIONS", "CONDITION_NOT_BOOLEAN", "MAP_NEEDS_LIST", "EXPRESSION_FAILED"]
 
-test("random steps give diagnostics, or run to an end", async () => {
+test("random steps have diagnostics, or run to an end", async () => {
   const seen = { refused: 0, completed: 0, failed: 0 }
   await fc.assert(
     fc.asyncProperty(randomFile, async (text) => {
@@ -42,7 +42,7 @@ test("random steps give diagnostics, or run to an end", async () => {
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(FILES / 30)
 })
 
-test("they leave what plain reading says they leave", async () => {
+test("random steps have the outputs that the reference implementation computes", async () => {
   const seen = { completed: 0, failed: 0, endless: 0 }
   await fc.assert(
     fc.asyncProperty(randomFile, async (text) => {
@@ -87,7 +87,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test("ejected code runs the same", async () => {
+test("ejected code behaves the same", async () => {
   mkdirSync(folder, { recursive: true })
   let compared = 0
   const cases = fc.sample(randomFile, { numRuns: 200, seed: inject("seed") })

@@ -4,7 +4,7 @@ import type { Workflow } from "../../builder/index.ts"
 import { type Diagnostic, parseDocument, Report, type SourceRange } from "../../document/index.ts"
 import { type Model, type Script, type ScriptedModel, scriptedModel } from "../../models/index.ts"
 import { agentFunctions } from "../agents/index.ts"
-import { DefinitionPaths } from "../definition-paths.ts"
+import { DefinitionPaths } from "../definition.ts"
 import { DocumentReport } from "../dialect-input.ts"
 import { eject, link, type Plan, PlanWriter, type Ref } from "../plan/index.ts"
 import { planSteps, stepsFunctions } from "./index.ts"
@@ -64,7 +64,7 @@ export function load(text: string, options: LoadSteps = {}): LoadedSteps {
   return loaded as LoadedSteps
 }
 
-/** `code line:column message`, as short as can be. */
+/** `code line:column message`, abbreviated. */
 function shown({ code, message, place, suggestion }: Diagnostic): string {
   const at = place === undefined ? "" : ` ${place.line}:${place.column}`
   return `${code}${at} ${message}${suggestion === undefined ? "" : ` (${suggestion}?)`}`
@@ -80,7 +80,7 @@ export function file(agents: readonly string[], workflow: string): string {
   return `agents:\n${list}\nworkflow:\n${workflow.replace(/^\n+/, "").replace(/\s+$/, "")}\n`
 }
 
-/** Runs it with a script of replies by agent; gives who was asked what, in order. */
+/** Runs it with a script of replies by agent. Returns the calls in order. */
 export async function play(text: string, script: Script, prompt = "Go", options: LoadSteps = {}) {
   const model = scriptedModel(script)
   const { workflow } = load(text, { ...options, model })
@@ -107,13 +107,13 @@ function textOf(content: readonly { readonly type: string }[]): string {
   return content.map((part) => ("text" in part ? String(part.text) : "")).join("")
 }
 
-/** A list of steps in the state, as it is after the run. */
+/** A list of steps in the state after the run. */
 export function outputs(state: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const records = (state.steps ?? []) as readonly { id: string; output?: unknown }[]
   return Object.fromEntries(records.filter((one) => "output" in one).map(({ id, output }) => [id, output]))
 }
 
-/** The source's own example of a loop: its condition comes before the step that it needs. */
+/** The documented example of a loop: its condition comes before the step that it needs. */
 export const LOOP = `agents:
   generator: { model: offline }
   translator: { model: offline }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import { file, load, play } from "./steps.test-support.ts"
 
-describe("steps one after another", () => {
+describe("sequential steps", () => {
   const sequential = file(
     ["generator", "translator", "publisher"],
     `
@@ -11,7 +11,7 @@ describe("steps one after another", () => {
   - { type: agent, name: publisher }`,
   )
 
-  test("each is given the outputs of those before it, then the user's prompt", async () => {
+  test("each receives the outputs of earlier steps, then the user's prompt", async () => {
     const { status, outputs, agents, prompts } = await play(
       sequential,
       { generator: ["a draft"], translator: ["ein Entwurf"], publisher: ["published"] },
@@ -42,7 +42,7 @@ ein Entwurf
 Write about tea`)
   })
 
-  test("a step goes by its agent's name, a second one by that and a number", async () => {
+  test("a step has its agent's name, a second one a number too", async () => {
     const text = file(
       ["a", "b"],
       `
@@ -57,14 +57,14 @@ Write about tea`)
     expect(ids).toEqual(["a", "a_2", "a_3", "a_4"])
   })
 
-  test("each is in its own conversation", async () => {
+  test("each has its own conversation", async () => {
     const text = file(["a"], "\n  - { type: agent, name: a }\n  - { type: agent, name: a }")
     const model = scriptedModel({ a: ["one", "two"] })
     await load(text, { model }).workflow.run("Go")
     expect(model.calls.map(({ prompt }) => prompt.map(({ role }) => role))).toEqual([["user"], ["user"]])
   })
 
-  test("a step without output is left out, and with nothing before there is no block", async () => {
+  test("a step without output is omitted, and without earlier outputs there is no block", async () => {
     const { prompts } = await play(sequential, {
       generator: [{ text: "" }],
       translator: ["b"],

@@ -21,7 +21,7 @@ describe("a team step", () => {
     expect(outputs).toEqual(["E"])
   })
 
-  test("runs them at the same time, and an agent makes one answer of theirs", async () => {
+  test("runs them concurrently, and an agent combines their answers", async () => {
     const text = file(
       ["a", "b", "judge"],
       "\n  - { type: team, mode: concurrent, agents: [a, b], aggregate: judge }",
@@ -30,7 +30,7 @@ describe("a team step", () => {
     expect(outputs).toEqual(["both"])
   })
 
-  test("ends when its condition holds", async () => {
+  test("ends when its condition is true", async () => {
     const text = file(
       ["a", "b"],
       `
@@ -45,7 +45,7 @@ describe("a team step", () => {
     expect(outputs).toEqual(["OK"])
   })
 
-  test("asks the user, and a person for the plan, from inside the step", async () => {
+  test("asks the user, and a person to review the plan, from inside the step", async () => {
     const desk = file(
       ["a", "b"],
       "\n  - { id: desk, type: team, mode: handoff, agents: [a, b], start: b, to: ada }",
@@ -75,7 +75,7 @@ describe("a team step", () => {
     expect((await review.result).outputs).toEqual(["42"])
   })
 
-  test("is ejected as the calls that make it", () => {
+  test("is ejected as the calls that create it", () => {
     const text = file(
       ["a", "b"],
       `
@@ -90,7 +90,7 @@ describe("a team step", () => {
   })
 })
 
-test("what is wrong with a team is reported all at once, each at its position", () => {
+test("problems of a team are reported together, each at its position", () => {
   const text = file(
     ["a", "boss"],
     `
@@ -114,7 +114,7 @@ test("what is wrong with a team is reported all at once, each at its position", 
   ])
 })
 
-test("what the team would refuse is reported at its position in the file", () => {
+test("options that the team would refuse are reported at their position in the file", () => {
   const text = file(
     ["a", "b", "user"],
     `
@@ -131,7 +131,7 @@ test("what the team would refuse is reported at its position in the file", () =>
   ])
 })
 
-test("templates in the instruction of a team's agent are warned of", () => {
+test("warns about templates in the instruction of a team's agent", () => {
   const text = `agents:
   a: { model: offline, instruction: "See {{ $steps.x.output }}" }
 workflow:

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { file, load, play } from "./steps.test-support.ts"
 
-/** The prompt that an agent receives for one with a template in it, after steps of several kinds. */
+/** The prompt that an agent receives for a template, after steps of several kinds. */
 async function promptFor(prompt: string, options: Parameters<typeof play>[3] = {}) {
   const text = `agents:
   a: { model: offline }
@@ -55,12 +55,12 @@ describe("templates", () => {
     expect(await promptFor(prompt)).toBe(expected)
   })
 
-  test("look into text that is JSON, though nobody promised it", async () => {
+  test("read into text that is JSON, even without structured output", async () => {
     expect(await promptFor("{{ $steps.gen.output.title }}")).toBe("Tea")
     expect(await promptFor("{{ $steps.gen.output }}")).toBe('{"title": "Tea"}')
   })
 
-  test("count the steps that have an output, and look into the one they mean", async () => {
+  test("count the steps that have an output, and read into the right one", async () => {
     const text = file(
       ["a", "reader"],
       `
@@ -78,7 +78,7 @@ describe("templates", () => {
     expect(prompts[2]).toMatch(/\["x","y"\] T1 T2 \{"title": "T1"\}$/)
   })
 
-  test("take null for no answer where the agent's data is null", async () => {
+  test("treat null as no answer if the agent's data is null", async () => {
     const text = `agents:
   a: { model: offline, structured_output: { name: maybe, schema: { type: [boolean, "null"] } } }
   b: { model: offline }
@@ -104,14 +104,14 @@ workflow:
     expect(prompts[2]).toMatch(/one two$/)
   })
 
-  test("know the run, the environment and variables that are given", async () => {
+  test("see the run, the environment and variables", async () => {
     expect(await promptFor("{{ $run.id }}")).toMatch(/^[0-9a-f-]{36}$/)
     process.env.STEPS_TEST_CITY = "Ulm"
     expect(await promptFor("{{ $env.STEPS_TEST_CITY }}|{{ $env.STEPS_TEST_NOBODY }}")).toBe("Ulm|")
     expect(await promptFor("{{ $vars.tone }}", { variables: { tone: "dry" } })).toBe("dry")
   })
 
-  test("are filled in for instructions, by the step that the agent is at work in", async () => {
+  test("are filled in instructions, for the step that runs the agent", async () => {
     const text = `agents:
   a: { model: offline, instruction: "Before: {{ $steps.first.output }}; asked: {{ $input }}" }
 workflow:
@@ -122,7 +122,7 @@ workflow:
     expect(systems).toEqual(["Before: ; asked: Hi", "Before: one; asked: Hi"])
   })
 
-  test("in instructions see what their branch sees, also in agents that do a task for the step's", async () => {
+  test("in instructions see the outputs of their branch, also in sub-agents of the step's agent", async () => {
     const text = `agents:
   boss: { model: offline, sub_agents: [helper] }
   helper: { model: offline, instruction: "Known: {{ $steps.a.output }}" }
@@ -140,13 +140,13 @@ workflow:
     expect(systems).toContain("Known: A")
   })
 
-  test("of other tools than ours are text in instructions", () => {
+  test("of other tools stay text in instructions", () => {
     const text =
       'agents:\n  a: { model: offline, instruction: "Write {{name}}" }\nworkflow: [{ type: agent, name: a }]\n'
     expect(load(text).code).toContain('instructions: "Write {{name}}"')
   })
 
-  test("name a step of the block they are in by its id alone", async () => {
+  test("refer to a step in the same block by its id alone", async () => {
     const text = file(
       ["a", "b", "c"],
       `
@@ -206,14 +206,14 @@ describe("conditions", () => {
     expect((await way(condition)).agents[1]).toBe(expected)
   })
 
-  test("anything else fails, and says what it was", async () => {
+  test("anything else fails, with its value in the message", async () => {
     const { status, error, agents } = await way("{{ $steps.a.output }}", "maybe")
     expect(status).toBe("failed")
     expect(error?.message).toBe('workflow: condition did not resolve to boolean: "maybe"')
     expect(agents).toEqual(["a"])
   })
 
-  test("without a matching branch continue; at the end the run's output is the last step's", async () => {
+  test("without a matching branch continue; at the end the run's output is that of the last step", async () => {
     const open = file(
       ["a"],
       '\n  - { type: agent, name: a }\n  - { type: condition, condition: "false", true: [] }',
@@ -243,7 +243,7 @@ describe("conditions", () => {
     expect(agents).toEqual(["a", "c"])
   })
 
-  test("`when` runs a step or passes it over", async () => {
+  test("`when` runs or skips a step", async () => {
     const optional = file(
       ["a", "b", "c"],
       `

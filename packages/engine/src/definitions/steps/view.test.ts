@@ -18,21 +18,21 @@ function seenBy(one: View): string[] {
 const done = (id: string, output: string): StepRecord => ({ id, output })
 const begun = (id: string): StepRecord => ({ id, begun: true })
 
-describe("what a step sees", () => {
+describe("the view of a step", () => {
   const records = [done("b", "0"), done("a", "1"), begun("par"), done("par/y", "2"), done("a", "3")]
 
-  test("is the latest output of each step, in the order of definition", () => {
+  test("has the latest output of each step, in the order of definition", () => {
     expect(seenBy(view("b", records))).toEqual(["a: 3", "par/y: 2", "b: 0"])
     expect(view("b", records).output("a")).toMatchObject({ output: "3" })
     expect(view("b", records).output("par/x")).toBeUndefined()
   })
 
-  test("is, in a branch of a block, what was there when the block began, and its own branch", () => {
+  test("has, in a branch of a block, the outputs from before the block, and those of its own branch", () => {
     expect(seenBy(view("par/x", records))).toEqual(["a: 1", "b: 0"])
     expect(seenBy(view("par/y", records))).toEqual(["a: 1", "par/y: 2", "b: 0"])
   })
 
-  test("stays as it was while the list grows", () => {
+  test("stays the same while the list grows", () => {
     const input = { prompt: "go" }
     const early = view("b", records.slice(0, 2), { input })
     expect(seenBy(early)).toEqual(["a: 1", "b: 0"])
@@ -40,7 +40,7 @@ describe("what a step sees", () => {
     expect(seenBy(early)).toEqual(["a: 1", "b: 0"])
   })
 
-  test("is its own in each of two forks, which share their beginning", () => {
+  test("is separate for two forks, which share their beginning", () => {
     const input = { prompt: "go" }
     const [first] = records as [StepRecord]
     const [one, other] = [

@@ -1,4 +1,4 @@
-/** Asks an agent of the pipeline. What a model's failure is called depends on whose it was. */
+/** Calls an agent of the pipeline. The error of a failed model names the agent's role. */
 import { isAgent } from "../../agents/index.ts"
 import { coreOf, jsonAnswer, makeCore, runAgent } from "../../agents/internal.ts"
 import { isSuperstepError, SuperstepError } from "../../core/index.ts"
@@ -10,11 +10,11 @@ import type { GoalAgent } from "./goal-config.ts"
 export type Role = "Triage" | "Assistant" | "Review" | "SQL" | "Graph" | "Search"
 
 interface AskOptions {
-  /** Ask for text, though the agent has an output schema: it is for another question. */
+  /** Requests text although the agent has an output schema, which is for another question. */
   readonly isPlain?: boolean | undefined
 }
 
-/** Its answer: a string, or data where the agent has an output schema. */
+/** The agent's answer: a string, or data if the agent has an output schema. */
 export async function askAgent(
   role: Role,
   agent: GoalAgent,
@@ -54,7 +54,7 @@ export function textOf(answer: unknown): string {
 
 export type JsonObject = { readonly [key: string]: unknown }
 
-/** The agent's answer as an object; undefined if it is not one, or does not match the agent's own schema. */
+/** The agent's answer as an object. Undefined if it is not one, or does not match the agent's own schema. */
 export async function askJson(
   role: Role,
   agent: GoalAgent,
@@ -69,7 +69,7 @@ export async function askJson(
   }
 }
 
-/** Undefined where an answer is no object. */
+/** Undefined if the answer is not an object. */
 export function jsonReply(answer: unknown): JsonObject | undefined {
   const value = typeof answer === "string" ? jsonAnswer(answer)?.value : answer
   return typeof value === "object" && value !== null && !Array.isArray(value)

@@ -52,7 +52,7 @@ test.each([
 describe("the choice among ranked sources", () => {
   const ranked = ranker("database shop 0.9", "database hr 0.5", "documents docs 0.3", "database files 0")
 
-  test("is the triage agent's, by what is in them", async () => {
+  test("is made by the triage agent, by their content", async () => {
     const { agents, config, hr, shop } = pipeline(
       { triage: [SEARCH, { json: { source: 2, reason: "people" } }], sql: ["SELECT 1"] },
       ranked,
@@ -83,7 +83,7 @@ describe("the choice among ranked sources", () => {
     )
   })
 
-  test("no record, log or event has a value of the data", async () => {
+  test("no record, log or event contains a value of the data", async () => {
     const { config } = pipeline({ triage: [SEARCH, { json: { source: 1 } }], sql: ["SELECT 1"] }, ranked)
     const { events } = await watched({ ...config, vector: undefined })
     expect(JSON.stringify(events)).not.toContain("values of")
@@ -95,7 +95,7 @@ describe("the choice among ranked sources", () => {
     ["no number", { json: { source: "shop" } }],
     ["zero", { json: { source: 0 } }],
     ["a failing model", { error: { code: 400, message: "no" } }],
-  ])("falls back to the ranking where it cannot be read: %s", async (_, choice) => {
+  ])("falls back to the ranking if it is unreadable: %s", async (_, choice) => {
     const { config, shop } = pipeline({ triage: [SEARCH, choice as never], sql: ["SELECT 1"] }, ranked, {
       shop: { answer: rows(["n"], [[7]]) },
     })
@@ -107,7 +107,7 @@ describe("the choice among ranked sources", () => {
     ).toHaveLength(1)
   })
 
-  test("is asked for in words, though the agent answers triage by a schema", async () => {
+  test("is requested as text, although the agent has an output schema for triage", async () => {
     const { config, hr } = pipeline({ sql: ["SELECT 1"] }, ranked, { hr: { answer: rows(["n"], [[7]]) } })
     const output = z.object({ intents: z.array(z.string()), confidence: z.number(), rationale: z.string() })
     const model = scriptedModel([
@@ -118,7 +118,7 @@ describe("the choice among ranked sources", () => {
     expect(hr.queries).toHaveLength(1)
   })
 
-  test("is the ranking's where the triage agent is offline, before the files that are always asked", async () => {
+  test("is the ranking's if the triage agent is offline, before the files that are always queried", async () => {
     const { config, shop, files } = pipeline({ sql: ["SELECT 1", "SELECT 1", "SELECT 1"] }, ranked)
     const triage = agent({ name: "triage", model: "offline" }) as never
     const { result } = await watched({ ...config, triage })
@@ -131,7 +131,7 @@ describe("the choice among ranked sources", () => {
     ])
   })
 
-  test("is not asked for where there is one source", async () => {
+  test("is not requested if there is one source", async () => {
     const { agents, config, shop } = pipeline(
       { triage: [SEARCH], sql: ["SELECT 1"] },
       ranker("database shop 0.2"),
@@ -141,7 +141,7 @@ describe("the choice among ranked sources", () => {
     expect(shop.queries).toHaveLength(1)
   })
 
-  test("sources that could not be ranked are in the answer; a ranking that fails leaves the goal as it was", async () => {
+  test("sources that could not be ranked are in the answer; a failed ranking leaves the goal unchanged", async () => {
     const failed = [{ source: "The crm", reason: "away" }]
     const some: SourceRanker = { rank: async () => ({ sources: [], failed }) }
     const { result } = await watched(
@@ -154,7 +154,7 @@ describe("the choice among ranked sources", () => {
   })
 })
 
-describe("the way back", () => {
+describe("the fallback", () => {
   test("documents → databases, in their order, before the pipeline gives up", async () => {
     const sources = ranker("documents docs 0.9", "database hr 0.5", "database shop 0.4")
     const { config, agents } = pipeline(
@@ -168,7 +168,7 @@ describe("the way back", () => {
     expect(agents.prompts("a")[0]).toContain("[1] The shop (postgresql)")
   })
 
-  test("files → database → documents, along the ranking", async () => {
+  test("files → database → documents, in the order of the ranking", async () => {
     const sources = ranker("database files 0.9", "database hr 0.5", "documents docs 0.4")
     const { config } = pipeline(
       { triage: [SEARCH, { json: { source: 1 } }], sql: ["SELECT 1", "SELECT 1"] },
@@ -195,7 +195,7 @@ describe("the way back", () => {
     expect(routeList(result.state)).toEqual(["docs: failed", "The shop: found"])
   })
 
-  test("ends with the sentence when all is tried, and asks four databases at most", async () => {
+  test("ends with the fixed sentence after all attempts, and queries at most four databases", async () => {
     const list = ["d1", "d2", "d3", "d4", "d5", "d6"].map((id) =>
       database(id, { kind: "csv", answer: NOTHING }),
     )
@@ -214,7 +214,7 @@ describe("the way back", () => {
   })
 })
 
-test("triage is shown the sources, one line each", async () => {
+test("triage sees the sources, one line each", async () => {
   const agents = team({ triage: [triaged()], a: ["x"], sql: ["NONE"] })
   const list = databases(database("shop"), database("files", { kind: "csv" }))
   const docs = { ...retriever("docs"), describe: async () => "12 documents:\n</document> [1] Returns" }

@@ -1,8 +1,8 @@
 /**
- * Which sources may have the answer, the likeliest first: a ranking by words, values and meaning, and a model that chooses among
- * the best by what is in them. A choice that cannot be read leaves the order to the ranking, which is also the offline path.
- *
- * Summaries of sources have values of the data. They are shown to the model, and are in no record, log or event.
+ * Chooses the sources that may have the answer, the most likely first: a ranking by words, values and meaning, then a
+ * model that chooses among the best by their content. If the choice is unreadable, the ranking decides, as it does
+ * offline. Summaries of sources contain values of the data. They are shown to the model, and appear in no record, log or
+ * event.
  */
 import type { Context } from "../../runtime/index.ts"
 import { clipped } from "../../text/index.ts"
@@ -20,12 +20,18 @@ import {
   searchesGraph,
 } from "./goal-config.ts"
 import { isOffline } from "./search/matching-rows.ts"
-import type { Candidate, DatabaseName } from "./search/search-plan.ts"
-import { DATABASES, detectSchema, PREFERRED, type Triage } from "./triage.ts"
+import {
+  type Candidate,
+  DATABASES,
+  type DatabaseName,
+  detectSchema,
+  PREFERRED,
+  type Triage,
+} from "./triage.ts"
 
 export interface Detected {
   readonly triage: Triage
-  /** Absent: the sources were not ranked. */
+  /** Absent if the sources were not ranked. */
   readonly candidates?: readonly Candidate[] | undefined
 }
 
@@ -36,20 +42,20 @@ interface Ranked {
   readonly name: string
   readonly score: number
   readonly reason: string
-  /** Of a database. */
+  /** Set for a database. */
   readonly database?: DatabaseName | undefined
 }
 
 /**
- * Documents that rank first with at least this score are about the question. Set on one domain: 14 of its 15 questions for
- * documents, and 3 of 25 questions about something else, have such a score.
+ * Documents that rank first with at least this score are about the question. Calibrated on one domain: 14 of its 15
+ * questions for documents, and 3 of 25 questions about something else, have such a score.
  */
 const MIN_CHOSEN_SCORE = 0.12
 
-/** As many are compared by a model, and tried one after the other. */
+/** Maximum sources that a model compares, and that are tried one after the other. */
 const MAX_CANDIDATES = 4
 
-/** Finds what a goal is about. A source that cannot be asked does not fail the run: the answer reports it. */
+/** Finds the sources for a goal. A source that fails does not fail the run: the answer reports it. */
 export async function detectSources(
   config: GoalConfig,
   goal: string,
@@ -68,7 +74,8 @@ export async function detectSources(
   const compared = [...new Set([...ranked.slice(0, MAX_CANDIDATES), ...named])]
   const isRanked = await isOffline(config.triage)
   const chosen = isRanked ? undefined : await chooseByModel(config.triage, goal, compared, summaries, ctx)
-  // A model may know a source by what it means. A ranking that finds nothing in a source says all that it can.
+  // A model may recognize a source by its meaning, so all are candidates. The ranking alone only knows sources with a
+  // score.
   const candidates = isRanked ? compared.filter(({ score }) => score > 0) : compared
   const first = chosen ?? candidates.find(({ score }) => score > 0)
   if (first === undefined) {
@@ -108,7 +115,7 @@ function withSource(triaged: Triage, { kind, database }: Ranked): Triage {
   return { ...rest, preferred_agent: "vector" }
 }
 
-/** Undefined: they could not be ranked, as none could be looked at. Empty: nobody ranks them. */
+/** Undefined if no source could be inspected. Empty if there is no ranker. */
 async function rankSources(
   ranker: SourceRanker,
   config: GoalConfig,
@@ -142,7 +149,7 @@ async function rankSources(
   const { sources, failed } = ranked.value
   for (const { source, reason } of failed) reportIncomplete(ctx, source, reason)
   if (sources.length === 0 && failed.length > 0) return undefined
-  // After a restart the ranking is on record, without the summaries.
+  // After a restart the ranking is recorded, without the summaries.
   if (summaries.size === 0 && sources.length > 1) await rank().catch(() => undefined)
   return sources
 }
@@ -156,7 +163,7 @@ function keyOf({ kind, id }: Pick<Ranked, "kind" | "id">): string {
   return `${kind} ${id}`
 }
 
-/** Undefined where the ranking decides. */
+/** Undefined if the ranking decides. */
 async function chooseByModel(
   agent: GoalAgent,
   goal: string,
@@ -200,14 +207,14 @@ function choicePrompt(
   ].join("\n")
 }
 
-// The sources of a pipeline, one line each, for the triage agent.
+// Lists the sources of a pipeline, one line each, for the triage agent.
 
 const MAX_SOURCES = 30
 const MAX_LINE = 240
-/** Milliseconds for a source to describe itself; by then its name has to do. */
+/** Milliseconds for a source to describe itself. After that, its name is used. */
 const MAX_WAIT = 2_000
 
-/** Empty where nothing is known. Sources that cannot be listed are reported by the search that needs them. */
+/** Empty if nothing is known. Sources that cannot be listed are reported by the search that needs them. */
 export async function knownSources(config: GoalConfig, ctx: Context): Promise<readonly string[]> {
   const { databases = config.sql?.databases, graph, vector } = config
   if (databases === undefined && graph === undefined && vector === undefined) return []

@@ -7,7 +7,7 @@ import type { Database, Retriever } from "../ports.ts"
 import { database, databases, LAMPS, ranker, retriever, rows } from "./goal.test-support.ts"
 import { sequentialGoal } from "./sequential-goal.ts"
 
-test("a run with two lanes, detection, fall-backs and a review ends the same, wherever its process dies", async () => {
+test("a run with two lanes, detection, fallbacks and a review has the same result, wherever its process crashes", async () => {
   const model = pureModel((last, _, name) => {
     if (name === "triage") return '{"intents":["unknown","multi"],"confidence":1,"rationale":"x"}'
     if (name === "sql") return "SELECT n FROM lamps"
@@ -41,7 +41,7 @@ test("a run with two lanes, detection, fall-backs and a review ends the same, wh
   expect(crashes).toBeGreaterThan(50)
 })
 
-test("a choice by a model, the way back, corrected SQL and Cypher end the same, wherever the process dies", async () => {
+test("a choice by a model, fallbacks, corrected SQL and Cypher have the same result, wherever the process crashes", async () => {
   const model = pureModel((last, _, name) => {
     if (name === "triage") {
       const isChoice = last.includes("Which of these sources")
@@ -52,7 +52,7 @@ test("a choice by a model, the way back, corrected SQL and Cypher end the same, 
     return name === "reviewer" ? '{"decision":"accept"}' : "Seven [1], eight [3], nine [4]."
   })
   const make = (name: string) => agent({ name, model, stream: false })
-  // By the query, not by how often it was asked: a query that was not recorded is asked again.
+  // By the query, not by the number of calls: a query that was not recorded runs again.
   const shop: Database = {
     ...database("shop"),
     query: async (sql) => {

@@ -1,4 +1,4 @@
-/** The agents of a configuration, by id: those of the file, and those that live elsewhere. */
+/** The agents of a configuration, by id: those of the file, and those that the caller provides. */
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { isSuperstepError } from "../../core/index.ts"
 import type { LoadOptions } from "../../definitions/index.ts"
@@ -19,13 +19,13 @@ import type { GoalData } from "./goal-shape.ts"
 
 const ASSISTANT =
   "Answer the question from the context, and name the sources that you use. Where the context does not answer it, say so."
-/** An assistant was called a reporter once. */
+/** Earlier configurations called an assistant a reporter. */
 const ALIASES: Readonly<Record<string, string>> = {
   NewsReporterAgent: "AssistantAgent",
   AssistantAgent: "NewsReporterAgent",
 }
 
-/** The agents' data, each under its other name too where that is free: graphs name them either way. */
+/** The agents' data, each also under its alias if that is free: graphs use either name. */
 export function withAliases(agents: Readonly<Record<string, AgentData>>): Record<string, AgentData> {
   const others = Object.entries(agents).flatMap(([id, data]) => {
     const other = Object.hasOwn(ALIASES, id) ? ALIASES[id] : undefined

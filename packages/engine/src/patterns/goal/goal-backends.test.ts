@@ -14,7 +14,7 @@ function backends(more: Partial<GoalBackends> = {}): GoalBackends {
   }
 }
 
-test("a database without a profile of its own has its schema as one", async () => {
+test("a database without a profile has its schema as one", async () => {
   const opened = new OpenBackends(() => backends())
   expect(await opened.database(SETTINGS).profile?.()).toEqual({ tables: await database("stock").schema() })
 })
@@ -45,7 +45,7 @@ test("sources are ranked by the back ends, which open nothing before that and ar
   expect(asked).toEqual(["lamps", { databases: [] }, "closed"])
 })
 
-test("back ends that do not rank have no ranking", async () => {
+test("back ends without a ranker have no ranking", async () => {
   const ranker = new OpenBackends(() => backends()).sourceRanker({ databases: [] })
   expect(await ranker.rank("lamps")).toEqual({ sources: [], failed: [] })
 })

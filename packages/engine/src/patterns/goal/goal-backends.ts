@@ -1,26 +1,26 @@
-/** What a configuration's search settings are made into. Nothing is opened before it is asked. */
+/** Opens the search settings of a configuration. Nothing is opened before its first use. */
 import { SuperstepError } from "../../core/index.ts"
 import type { CypherQueries, Database, Retriever, SchemaRetriever, SourceRanker, Sources } from "../ports.ts"
 import type { DatabaseSettings, GraphSettings, IndexSettings } from "./goal-shape.ts"
 
-/** Opens what the settings name. Paths are those from where the configuration file was named, or absolute. */
+/** Opens the sources in the settings. Paths are absolute, or relative to where the configuration file was named from. */
 export interface GoalBackends {
   database(settings: DatabaseSettings): Database | Promise<Database>
   schemaRetriever(databases: readonly Database[]): SchemaRetriever
   index(settings: IndexSettings): Closable<Retriever> | Promise<Closable<Retriever>>
-  /** Absent: they know no graphs. */
+  /** Absent if the back ends do not support graphs. */
   graph?(settings: GraphSettings): Closable<Retriever> | Promise<Closable<Retriever>>
-  /** Absent: sources are not ranked. */
+  /** Absent if sources are not ranked. */
   sourceRanker?(sources: Sources): Closable<SourceRanker> | Promise<Closable<SourceRanker>>
 }
 
-/** One thing that a configuration searches. */
+/** A source that a configuration searches. */
 export type ConfiguredSource =
   | {
       readonly kind: "database"
       readonly id: string
       readonly type: DatabaseSettings["type"]
-      /** Opens it, or returns what is open. It is closed with the configuration. */
+      /** Opens it, or returns the open one. It is closed with the configuration. */
       open(): Promise<Database>
     }
   | {
@@ -32,7 +32,7 @@ export type ConfiguredSource =
 
 type Closable<T> = T & { close?(): Promise<void> | void }
 
-/** One after the other; the first failure is thrown when all have had their turn. */
+/** Closes one after the other. The first failure is thrown after all have been closed. */
 export async function closeAll(closings: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = []
   for (const close of closings) {
@@ -47,9 +47,9 @@ export async function closeAll(closings: readonly (() => unknown)[]): Promise<vo
 
 type LoadBackends = () => GoalBackends | Promise<GoalBackends>
 
-/** What was opened, to be closed with the configuration. */
+/** The opened back ends, which are closed with the configuration. */
 export class OpenBackends {
-  /** All that was made so far, open or not. */
+  /** All sources so far, open or not. */
   readonly sources: ConfiguredSource[] = []
   readonly #load: LoadBackends
   readonly #opened = new Set<Promise<{ close?(): Promise<void> | void }>>()
@@ -83,7 +83,7 @@ export class OpenBackends {
     }
   }
 
-  /** Ranks nothing where the back ends do not. */
+  /** Ranks nothing if the back ends have no ranker. */
   sourceRanker(sources: Sources): SourceRanker {
     const open = this.#once(async (): Promise<Closable<SourceRanker>> => {
       const backends = await this.#load()
@@ -118,7 +118,7 @@ export class OpenBackends {
   async close(): Promise<void> {
     const opened = [...this.#opened]
     this.#opened.clear()
-    // What could not be opened need not be closed.
+    // A back end that could not be opened need not be closed.
     await closeAll(opened.map((opening) => async () => (await opening.catch(() => undefined))?.close?.()))
   }
 
@@ -138,7 +138,7 @@ export class OpenBackends {
     return { retriever, open }
   }
 
-  /** One that failed is tried anew. */
+  /** Opens a resource once. After a failure, the next call tries again. */
   #once<T extends { close?(): Promise<void> | void }>(make: () => Promise<T>): () => Promise<T> {
     let opening: Promise<T> | undefined
     return () => {

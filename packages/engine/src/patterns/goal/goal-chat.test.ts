@@ -30,7 +30,7 @@ function chat(script: Parameters<typeof scriptedModel>[0]) {
 
 const TRIAGE = { json: { intents: ["ai_search"], confidence: 1, rationale: "x" } }
 
-test("a follow-up is asked as a question that stands alone, also after a restart", async () => {
+test("a follow-up is asked as a self-contained question, also after a restart", async () => {
   const store = memoryStore()
   const script = {
     triage: [TRIAGE, "How many lamps were sold in 2023?", TRIAGE],
@@ -58,7 +58,7 @@ test("a follow-up is asked as a question that stands alone, also after a restart
   expect(state.sources).toMatchObject([{ number: 1, citedBy: ["desk"] }])
 })
 
-test("a thread of its own knows nothing of others", async () => {
+test("a thread does not see other threads", async () => {
   const { workflow, prompts } = chat({ triage: [TRIAGE, TRIAGE], desk: ["One.", "Two."] })
   const runtime = new Runtime({ store: memoryStore(), workflows: [workflow] })
   await runtime.stream(workflow, "How many lamps?", { thread: "a" }).result
@@ -67,7 +67,7 @@ test("a thread of its own knows nothing of others", async () => {
   expect(prompts("triage")[1]).toContain("Goal: and chairs?")
 })
 
-test("a rewriting that fails leaves the message as it is", async () => {
+test("a failed rewrite leaves the message unchanged", async () => {
   const failing = { error: { code: 400, message: "no" } }
   const { workflow, prompts } = chat({ triage: [TRIAGE, failing, TRIAGE], desk: ["One.", "Two."] })
   const runtime = new Runtime({ store: memoryStore(), workflows: [workflow] })
@@ -78,7 +78,7 @@ test("a rewriting that fails leaves the message as it is", async () => {
   expect(prompts("triage").at(-1)).toContain("Goal: and chairs?")
 })
 
-test("a follow-up asks the source of the last answer first, though another fits its words better", async () => {
+test("a follow-up queries the source of the last answer first, even if another matches its words better", async () => {
   const model = scriptedModel({
     triage: [TRIAGE, "How many were sold in 2023, in the shop?", TRIAGE],
     sql: ["SELECT 7", "SELECT 5"],
@@ -120,7 +120,7 @@ test("a follow-up asks the source of the last answer first, though another fits 
   expect(queried).toEqual(["shop", "shop"])
 })
 
-describe("without a model, a follow-up is added to the question before it", () => {
+describe("without a model, a follow-up is appended to the previous question", () => {
   test.each([
     ["How many lamps were sold in 2024?", "and in 2023?", "How many lamps were sold in 2023?"],
     ["How many pieces did Ann order?", "and Bob?", "How many pieces did Bob order?"],

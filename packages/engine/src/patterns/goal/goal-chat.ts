@@ -1,6 +1,6 @@
 /**
- * A conversation over the goal pipeline: each message is rewritten into a question that stands alone, with the filters of the
- * questions before it, and the pipeline answers that. The conversation is state that lasts from run to run of a thread.
+ * A conversation over the goal pipeline. Each message is rewritten as a self-contained question, with the filters of
+ * earlier questions, and the pipeline answers it. The conversation is state of the thread, across runs.
  */
 import { z } from "zod"
 import { type Workflow, workflow } from "../../builder/index.ts"
@@ -17,19 +17,19 @@ import type { LastSource } from "./triage.ts"
 
 /** One question and its answer. Persisted. */
 interface Turn {
-  /** As it was asked. */
+  /** The message as the user wrote it. */
   readonly question: string
-  /** As it was answered. */
+  /** The question that was answered. */
   readonly standalone: string
   readonly answer: string
-  /** What the answer cites: databases, documents and graphs by name. */
+  /** The cited databases, documents and graphs, by name. */
   readonly sources: readonly string[]
-  /** The first of them: a follow-up asks it first. */
+  /** The first cited source. A follow-up queries it first. */
   readonly lastSource?: LastSource | undefined
 }
 
 const MAX_TURNS = 10
-/** Characters of an answer that the next question is read with. */
+/** Maximum characters of an answer that are part of the context of the next question. */
 const MAX_ANSWER = 1_000
 const MAX_QUESTION = 4_000
 
@@ -87,7 +87,7 @@ function lastSourceOf(cited: GoalSource | undefined): Pick<Turn, "lastSource"> {
   return { lastSource: { kind: kind === "database" ? kind : "documents", source } }
 }
 
-/** A rewriting that fails leaves the message as it is: the answer then shows what was asked. */
+/** If rewriting fails, the message stays unchanged, and the answer shows what was asked. */
 async function rewritten(
   agent: GoalAgent,
   question: string,
@@ -130,14 +130,15 @@ function rewritePrompt(question: string, turns: readonly Turn[]): string {
 
 const FOLLOW_UP = /^(?:and|but|or|also|only|what about|how about|then)\b[\s,]*/i
 const YEAR = /\b(?:19|20)\d\d\b/g
-/** Not the first word of the question. */
+/** Excludes the first word of the question. */
 const NAME = /(?<=\s)\p{Lu}[\p{L}'-]+/gu
 const LONE_NAME = /^\p{Lu}[\p{L}'-]+$/u
 const MAX_FOLLOW_UP_WORDS = 3
 
 /**
- * Without a model: a message that begins like a follow-up ("and …", "what about …"), or has at most three words, is added to
- * the question before it. A year in it replaces that question's years, and a name replaces that question's only name.
+ * Rewrites without a model. A message that begins like a follow-up ("and …", "what about …"), or has at most three words,
+ * is appended to the previous question. A year in it replaces that question's years, and a name replaces that question's
+ * only name.
  */
 export function carriedOver(before: string, message: string): string {
   const text = message.trim()

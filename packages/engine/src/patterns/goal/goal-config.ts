@@ -1,4 +1,4 @@
-/** What the goal pipeline is made of: its agents, where it looks things up, and how far it goes. */
+/** The configuration of the goal pipeline: its agents, its sources, and its limits. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Callable } from "../../runtime/index.ts"
 import type { Database, Retriever, SchemaRetriever, SourceRanker } from "../ports.ts"
@@ -6,33 +6,33 @@ import type { Database, Retriever, SchemaRetriever, SourceRanker } from "../port
 /** An agent, or any workflow from a string to a string. */
 export type GoalAgent = Callable<string, unknown>
 
-/** A collection that is searched, or an agent that searches by itself and answers with what it found. */
+/** A retriever, or an agent that searches by itself and answers with its findings. */
 export type GoalSearch = Retriever | GoalAgent
 
 export interface GoalConfig {
   /** The workflow's name. Default `sequential-goal`. */
   readonly name?: string | undefined
-  /** Says what a goal is about. */
+  /** Classifies a goal. */
   readonly triage: GoalAgent
-  /** The agents that answer. A goal for several of them is answered by all, in this order; any other by the first. */
+  /** The agents that answer. A goal with several intents is answered by all, in this order; any other by the first. */
   readonly assistants: readonly GoalAgent[]
   readonly reviewer: GoalAgent
   /** Databases for schema detection. Default: those of `sql`. */
   readonly databases?: SchemaRetriever | undefined
-  /** Ranks sources of all kinds, in place of schema detection. The triage agent chooses among the best. */
+  /** Ranks sources of all kinds, instead of schema detection. The triage agent chooses among the best. */
   readonly ranker?: SourceRanker | undefined
   readonly sql?: SqlSearch | undefined
   readonly graph?: GoalSearch | undefined
-  /** Writes Cypher over the graph, where the graph takes queries. Absent: the graph is searched only. */
+  /** Writes Cypher for the graph, if the graph accepts queries. Absent: the graph is only searched. */
   readonly cypher?: GoalAgent | undefined
-  /** False: the graph is there and is not searched. Default true. */
+  /** False disables the search of the graph. Default true. */
   readonly useGraphSearch?: boolean | undefined
   readonly vector?: GoalSearch | undefined
   /** Maximum results of a search of the graph or the index. Default 10. */
   readonly results?: number | undefined
-  /** Every goal goes to all assistants. */
+  /** Sends every goal to all assistants. */
   readonly multiRouteAlways?: boolean | undefined
-  /** Maximum reviews of an answer. Default 1; 0: answers are not reviewed. */
+  /** Maximum reviews of an answer. Default 1; 0 disables reviews. */
   readonly maxReviewPasses?: number | undefined
 }
 
@@ -40,9 +40,9 @@ export interface SqlSearch {
   /** Writes the SELECT. */
   readonly agent: GoalAgent
   readonly databases: SchemaRetriever
-  /** Files that are asked when the database has nothing. Default: the CSV databases of `databases`. */
+  /** Files to query if the database has no answer. Default: the CSV databases of `databases`. */
   readonly csv?: Database | readonly Database[] | undefined
-  /** Searched when the files have nothing either. Default: the pipeline's own. */
+  /** Searched if the files have no answer either. Default: the pipeline's own. */
   readonly vector?: GoalSearch | undefined
 }
 

@@ -1,4 +1,4 @@
-/** A configuration file of the goal pipeline: its fields, and the other names that they go by. */
+/** The schema of a goal configuration file: its fields, and their alternative names. */
 import { z } from "zod"
 import { agentShape, modelShape, permissionsShape, providerShape } from "../../definitions/internal.ts"
 
@@ -132,7 +132,7 @@ export type DatabaseSettings = z.infer<typeof databaseShape>
 export type IndexSettings = z.infer<typeof indexShape>
 export type GraphSettings = z.infer<typeof graphSearchShape>
 
-/** Other names, those of older configurations among them. */
+/** Alternative names, including those of older configurations. */
 export const OTHER_NAMES: ReadonlyMap<string, keyof GoalData> = new Map(
   Object.entries({
     triage: ["agent_id_triage", "TriageAgent"],

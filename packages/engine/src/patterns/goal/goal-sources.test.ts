@@ -27,7 +27,7 @@ function loaded(search: string, more: Partial<GoalBackends> = {}) {
   return { goal, opened, messages: diagnostics.map(({ message }) => message) }
 }
 
-test("a configuration lists its sources, and opens them on request, with paths beside the file", async () => {
+test("a configuration lists its sources, and opens them on request, with paths relative to the file", async () => {
   const { goal, opened } = loaded(`
   databases:
     - { type: sqlite, id: clinic, file: clinic.db }

@@ -115,7 +115,7 @@ export function databases(...list: readonly Database[]): SchemaRetriever {
   }
 }
 
-/** Ranks the sources as they come: `kind id score`. */
+/** Ranks the sources in their order: `kind id score`. */
 export function ranker(...sources: readonly `${RankedSource["kind"]} ${string} ${number}`[]): SourceRanker {
   return {
     rank: async () => ({
@@ -144,7 +144,7 @@ export function retriever(name: string, found: readonly Found[] | Error = []): A
   }
 }
 
-/** What an assistant is shown, each piece of evidence as its lines after the number. */
+/** The evidence in an assistant's prompt: the lines of each piece after its number. */
 export function shownEvidence(...pieces: readonly string[]): string {
   const blocks = pieces.map((text, i) => `<document index="${i + 1}">\n[${i + 1}] ${text}\n</document>`)
   return [...blocks, INSTRUCTIONS].join("\n\n")

@@ -64,27 +64,27 @@ describe("a graph definition", () => {
     }
   })
 
-  test("that cannot be loaded is logged, and the chain answers", async () => {
+  test("that cannot be loaded is logged, and the pipeline answers", async () => {
     const { logs, outputs } = await logsOf(config(answers(""), { definition: "nowhere.json" }))
     expect(outputs).toEqual(["from the chain"])
     expect(logs[0]).toContain("error: The graph is unusable; the pipeline answers instead.")
     expect(logs[0]).toContain("nowhere.json")
   })
 
-  test("that is not valid is logged with its problems, and the chain answers", async () => {
+  test("that is invalid is logged with its problems, and the pipeline answers", async () => {
     const text = JSON.stringify({ ...GRAPH, edges: [{ from_node: "start", to_node: "rite" }] })
     const { logs, outputs } = await logsOf(config(answers(""), { definition: { file: "g.json", text } }))
     expect(outputs).toEqual(["from the chain"])
     expect(logs[0]).toContain("rite")
   })
 
-  test("that fails is logged, and the chain answers", async () => {
+  test("that fails is logged, and the pipeline answers", async () => {
     const { logs, outputs } = await logsOf(config(fails()))
     expect(outputs).toEqual(["from the chain"])
     expect(logs[0]).toMatch(/^error: The graph failed; the pipeline answers instead\. .*400/s)
   })
 
-  test("that fails leaves what the chain's answer lacks in the state of the run", async () => {
+  test("that fails leaves the problems of the pipeline's answer in the state of the run", async () => {
     const triage = triaged({ intents: ["ai_search"], preferred_agent: "vector" })
     const databases = {
       listDatabases: async () => {
@@ -98,25 +98,25 @@ describe("a graph definition", () => {
     expect(state.incomplete).toEqual([{ source: "databases", reason: "no connection" }])
   })
 
-  test("past its step limit is a failure too", async () => {
+  test("that exceeds its step limit counts as failed", async () => {
     const text = JSON.stringify({ ...GRAPH, limits: { max_steps: 1 } })
     const { logs, outputs } = await logsOf(config(answers("x"), { definition: { file: "g.json", text } }))
     expect(outputs).toEqual(["from the chain"])
     expect(logs[0]).toContain("Execution exceeded max steps limit: 1")
   })
 
-  test("past its time is a failure too", async () => {
+  test("that exceeds its time limit counts as failed", async () => {
     const text = JSON.stringify({ ...GRAPH, limits: { timeout_ms: 1 } })
     const { logs, outputs } = await logsOf(config(hangs(), { definition: { file: "g.json", text } }))
     expect(outputs).toEqual(["from the chain"])
     expect(logs[0]).toBe("error: The graph failed; the pipeline answers instead. The run's time is up.")
   })
 
-  test("that gives nothing answers that", async () => {
+  test("that returns nothing has a fixed answer", async () => {
     expect(await runGraphWorkflow(config(answers("")), "go")).toBe("No output generated")
   })
 
-  test("a run that is cancelled is not handed on to the chain", async () => {
+  test("a cancelled run does not fall back to the pipeline", async () => {
     let run: Run<string> | undefined
     const hanging = hangs(() => void run?.cancel("enough"))
     const agents = team({ a: ["from the chain"] })
@@ -125,14 +125,14 @@ describe("a graph definition", () => {
     expect(agents.callers()).toEqual([])
   })
 
-  test("with fallback: false, fails the caller instead", async () => {
+  test("with fallback: false, fails the run instead", async () => {
     await expect(runGraphWorkflow(config(fails(), { fallback: false }), "go")).rejects.toThrow(/400/)
     expect(() => graphWorkflow(config(answers(""), { fallback: false, definition: "nowhere.json" }))).toThrow(
       /nowhere\.json/,
     )
   })
 
-  test("that is not valid is refused as one error with all that is wrong", () => {
+  test("that is invalid is refused with one error that has all problems", () => {
     const edges = [{ from_node: "nobody", to_node: "nowhere" }]
     const definition = { file: "g.json", text: JSON.stringify({ ...GRAPH, edges }) }
     expect(() => graphWorkflow(config(answers(""), { fallback: false, definition }))).toThrow(
@@ -140,13 +140,13 @@ describe("a graph definition", () => {
     )
   })
 
-  test("a budget that is used up is not handed on to the chain", async () => {
+  test("an exhausted budget does not fall back to the pipeline", async () => {
     const { status } = await graphWorkflow(config(answers("x"))).run("go", { budget: { modelCalls: 0 } })
       .result
     expect(status).toBe("limit")
   })
 
-  test("a graph that answers does so, wherever its process dies, and no call is paid twice", async () => {
+  test("a graph has the same answer, wherever its process crashes, and no call is paid for twice", async () => {
     const model = pureModel(() => "from the graph")
     const make = (name: string) => agent({ name, model, stream: false })
     const agents = { triage: make("triage"), reviewer: make("reviewer"), assistants: [make("a")] }
@@ -154,7 +154,7 @@ describe("a graph definition", () => {
     expect(outcome).toMatchObject({ outputs: ["from the graph"], usage: { modelCalls: 1 } })
   })
 
-  test("a graph that failed is not run again after a crash", async () => {
+  test("a failed graph does not run again after a crash", async () => {
     const model = pureModel((_, __, name) => {
       if (name === "writer")
         throw Object.assign(new Error("no"), { name: "AI_APICallError", isRetryable: false })
@@ -188,7 +188,7 @@ describe("the switch", () => {
     expect(await runGoal(both(more), "go")).toBe(answer)
   })
 
-  test("picks the workflow too", () => {
+  test("also selects the workflow", () => {
     expect(goalWorkflow(both({ useGraphExecution: true })).name).toBe("graph-goal")
     expect(goalWorkflow(both({ useGraphExecution: false })).name).toBe("sequential-goal")
   })

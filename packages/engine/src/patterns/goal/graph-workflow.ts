@@ -1,6 +1,6 @@
 /**
- * A goal answered by a graph definition. If the graph cannot be loaded, is invalid or does not finish, the reason is logged
- * and the goal pipeline answers.
+ * Answers a goal with a graph definition. If the graph cannot be loaded, is invalid or does not finish, the reason is
+ * logged and the goal pipeline answers.
  */
 import { z } from "zod"
 import { node, type Workflow, workflow } from "../../builder/index.ts"
@@ -26,12 +26,12 @@ export interface GraphGoalConfig extends GoalConfig {
   readonly load?: LoadOptions | undefined
   /** False: a graph that cannot answer fails the run. Default true: the pipeline answers. */
   readonly fallback?: boolean | undefined
-  /** The graph answers, or the pipeline. Default: USE_GRAPH_EXECUTION, else the graph where there is one. */
+  /** Whether the graph answers, or the pipeline. Default: USE_GRAPH_EXECUTION, else the graph if there is one. */
   readonly useGraphExecution?: boolean | undefined
 }
 
 export interface GoalWorkflow extends Workflow<string, string> {
-  /** Closes what the graph's toolsets have opened. */
+  /** Closes what the graph's toolsets opened. */
   close(): Promise<void>
 }
 
@@ -100,7 +100,7 @@ function graphStage({ workflow: graph }: Definition) {
   })
 }
 
-/** The failure is recorded: after a restart the pipeline continues, and the graph does not run again. */
+/** Records the failure: after a restart the pipeline continues, and the graph does not run again. */
 function tryingStage({ workflow: graph }: Definition) {
   return workflowStage<string, string, unknown, Answer>("graph", graph, {
     schema: takenText,
@@ -110,7 +110,7 @@ function tryingStage({ workflow: graph }: Definition) {
     },
     output: (outputs) => ({ text: resultOf(outputs) }),
     failed(error, ctx) {
-      // The pipeline could not continue either.
+      // Beyond the budget, the pipeline could not continue either.
       ctx.checkBudget()
       ctx.log("error", `The graph failed; the pipeline answers instead. ${messageOf(error)}`)
       return {}

@@ -60,7 +60,7 @@ describe("agent ids", () => {
     expect(configOf(text).assistants[0]?.name).toBe("AssistantAgent")
   })
 
-  test("agents that live elsewhere come from the caller", () => {
+  test("agents that are not in the file come from the caller", () => {
     const elsewhere = configOf(`${AGENTS}assistants: [desk]`).reviewer
     const agent = (id: string) => (id === "asst_1" ? elsewhere : undefined)
     expect(ids("assistants: [asst_1]", { agent })).toEqual(["reviewer"])
@@ -87,7 +87,7 @@ describe("settings", () => {
     }
   })
 
-  test("variables are filled in, and become what the field wants", () => {
+  test("variables are filled in, and converted to the type of the field", () => {
     const env = { IDS: "desk, expert", MULTI: "true", PASSES: "2" }
     const text =
       "reporter_ids: ${IDS}\nmulti_route_always: ${MULTI}\nmax_review_passes: ${PASSES}\nname: ${NAME:-shop}"
@@ -104,12 +104,12 @@ describe("settings", () => {
     expect(diagnostics.map(summarize)).toEqual(["error VARIABLE_MISSING 8:9"])
   })
 
-  test("a number of results is one too", () => {
+  test("a number of results is converted too", () => {
     const text = "assistants: [desk]\nsearch: { results: '${MAX}' }"
     expect(configOf(`${AGENTS}${text}`, { env: { MAX: "3" } }).results).toBe(3)
   })
 
-  test("a default stands in for a variable that is empty, and `--set` comes before the environment", () => {
+  test("a default replaces an empty variable, and `--set` takes precedence over the environment", () => {
     const name = (options: LoadGoalOptions) =>
       configOf(`${AGENTS}assistants: [desk]\nname: \${SHOP:-corner}`, options).name
     expect(name({ env: {} })).toBe("corner")
@@ -124,7 +124,7 @@ describe("settings", () => {
     ["search: { databases: [{ type: '${DB}', id: a }] }", "s3cret"],
     ["max_review_passes: ${DB}", "s3cret"],
     ["search: { results: '1 ${DB}' }", "s3cret"],
-  ])("what a variable holds is in no message: %s", (text, DB) => {
+  ])("no message contains the value of a variable: %s", (text, DB) => {
     const { diagnostics } = load(`${AGENTS}assistants: [desk]\n${text}`, { env: { DB } })
     expect(diagnostics.length).toBeGreaterThan(0)
     expect(JSON.stringify(diagnostics)).not.toContain("s3cret")
@@ -143,7 +143,7 @@ describe("settings", () => {
     ])
   })
 
-  test("JSON will do, and no file is a plain error", () => {
+  test("JSON is accepted, and a missing file is a plain error", () => {
     const json = JSON.stringify({ agents: { triage: {}, reviewer: {}, a: {} }, assistants: ["a"] })
     expect(load(json, {}, "goal.json").goal?.name).toBe("goal")
     expect(loadGoalConfig("no/such.yaml").diagnostics).toMatchObject([
@@ -185,7 +185,7 @@ search:
     })
   }
 
-  test("are opened when they are asked, with paths beside the file, and closed with it", async () => {
+  test("are opened on first use, with paths relative to the file, and closed with it", async () => {
     const asked: unknown[] = []
     const model = scriptedModel({
       triage: ["?"],
@@ -197,7 +197,7 @@ search:
     expect(diagnostics).toEqual([])
     expect(asked).toEqual([])
     expect(await runGoal(goal?.config as never, "how many lamps?")).toBe("seven")
-    // The index says what it has when triage lists the sources.
+    // The index describes itself when triage lists the sources.
     expect(asked).toEqual([
       { index: "shop/docs.db" },
       { type: "postgresql", id: "shop", url: "postgresql://reader@localhost/shop" },
@@ -270,7 +270,7 @@ search:
     expect(of("ssn")).toEqual(["error BAD_FORMAT 10:56"])
   })
 
-  test("two databases of one id are an error where the second is", () => {
+  test("a duplicate database id is an error at the second one", () => {
     const text = `${AGENTS}assistants: [desk]\nsearch:\n  databases:\n    - { type: csv, id: a, folder: b }\n    - { type: csv, id: a, folder: c }`
     expect(load(text, { backends: backends([]) }).diagnostics.map(summarize)).toEqual([
       "error DUPLICATE_DATABASE 11:24",
@@ -299,7 +299,7 @@ search:
     expect(asked).toEqual(["shop", "files", "docs"])
   })
 
-  test("one that could not be opened is tried anew", async () => {
+  test("one that could not be opened is tried again", async () => {
     let times = 0
     const index = () => {
       if (++times === 1) throw new Error("locked")
@@ -351,7 +351,7 @@ describe("a graph", () => {
     ["max_review_passes >= 2", "maxReviewPasses: 1", "desk"],
     ["reporter_ids[-1] == 'desk' and 'sql' not in assistants", "", "expert"],
     ["region == 'eu'", "variables: { region: eu }", "expert"],
-  ])("asks for its settings in a condition as they are meant: %s, with %s", async (when, setting, who) => {
+  ])("sees its settings in a condition with their types: %s, with %s", async (when, setting, who) => {
     const nodes = [
       { id: "if", type: "conditional" },
       { id: "one", type: "agent", agent_id: "expert" },
@@ -370,7 +370,7 @@ describe("a graph", () => {
     expect(await runGoal({ ...config, fallback: false }, "go")).toBe(who)
   })
 
-  test("has them with the variables filled in, however the file is named", async () => {
+  test("has them with the variables filled in, whatever the name of the file", async () => {
     const asked: unknown[] = []
     const model = scriptedModel({ expert: ["from the graph"] })
     const text = `${AGENTS.replace("expert: {}", 'expert: { model: "${MODEL:-offline}" }')}assistants: [desk]\ngraph_definition: graph.json`
@@ -387,7 +387,7 @@ describe("a graph", () => {
     expect(new Set(asked.filter((one) => one !== undefined))).toEqual(new Set(["offline", "offline/unnamed"]))
   })
 
-  test("that is refused says why, and not what variables hold", async () => {
+  test("that is refused has a reason, without the values of variables", async () => {
     const model = scriptedModel({
       triage: ["?"],
       desk: ["from the chain"],
@@ -420,7 +420,7 @@ describe("a graph", () => {
     expect(await runGoal({ ...config, fallback: false }, "go")).toBe("from the graph")
   })
 
-  test("is left alone where the switch says so", () => {
+  test("is not used if the switch is off", () => {
     const text = `${AGENTS}assistants: [desk]\ngraph_definition: graph.json`
     expect(configOf(text, { env: { USE_GRAPH_EXECUTION: "false" } }).definition).toBeUndefined()
     expect(configOf(`${text}\nuse_graph_execution: true`, { read: reads("") }).definition).toBe(

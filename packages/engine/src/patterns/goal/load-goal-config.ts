@@ -1,4 +1,7 @@
-/** A configuration file of the goal pipeline, YAML or JSON, with `${NAME}`: its configuration, or all that is wrong with it. */
+/**
+ * Loads a configuration file of the goal pipeline, YAML or JSON, with `${NAME}`. Returns the configuration, or all its
+ * problems.
+ */
 import { basename, dirname, extname, isAbsolute, join, normalize } from "node:path"
 import type { Agent } from "../../agents/index.ts"
 import type { Json, SuperstepError } from "../../core/index.ts"
@@ -15,25 +18,26 @@ import {
   type Document,
   type Path,
   parseDocument,
+  quotedValue,
   Report,
   readShape,
 } from "../../document/index.ts"
+import { variables } from "../../expressions/index.ts"
 import { fileError, readTextFile } from "../../files/index.ts"
 import { type FindAgent, type GoalAgents, goalAgents, withAliases } from "./goal-agents.ts"
 import { type ConfiguredSource, closeAll, type GoalBackends, OpenBackends } from "./goal-backends.ts"
 import type { GoalAgent, GoalConfig } from "./goal-config.ts"
-import { type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
+import { COUNTS, FLAGS, type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
 import { type GraphGoalConfig, usesGraph } from "./graph-workflow.ts"
-import { type Lookup, settledDocument } from "./settled-document.ts"
 
 export interface LoadGoalOptions
   extends Pick<
     LoadOptions,
     "read" | "cwd" | "trust" | "variables" | "secrets" | "env" | "model" | "functions"
   > {
-  /** Agents that live elsewhere, by id. */
+  /** Agents that are not in the file, by id. */
   readonly agent?: FindAgent | undefined
-  /** What the file's search settings are opened with: `goalBackends` of `@superstep/retrieval`. Called when it is needed. */
+  /** Opens the file's search settings: `goalBackends` of `@superstep/retrieval`. Called on first use. */
   readonly backends?: (() => GoalBackends | Promise<GoalBackends>) | undefined
 }
 
@@ -42,16 +46,16 @@ export interface GoalFile {
   readonly name: string
   readonly config: GraphGoalConfig
   readonly agents: ReadonlyMap<string, Agent>
-  /** What it searches, in the order of the file. */
+  /** The sources that it searches, in the order of the file. */
   readonly sources: readonly ConfiguredSource[]
-  /** As it came in. */
+  /** The data of the file, unchanged. */
   readonly data: Json
-  /** Closes what its toolsets and searches have opened. */
+  /** Closes what its toolsets and searches opened. */
   close(): Promise<void>
 }
 
 export interface LoadedGoal {
-  /** Absent when there are errors. */
+  /** Absent if there are errors. */
   readonly goal?: GoalFile | undefined
   readonly diagnostics: readonly Diagnostic[]
   readonly sources: ReadonlyMap<string, string>
@@ -86,7 +90,7 @@ export function isGoalConfig({ file, text }: DefinitionText): boolean {
   return Object.keys(data).some((key) => (OTHER_NAMES.get(key) ?? key) === "assistants")
 }
 
-/** Bytes of a configuration. */
+/** Maximum bytes of a configuration. */
 const MAX_CONFIG = 10_000_000
 
 function readText(file: string, { read, cwd }: LoadGoalOptions): string | SuperstepError {
@@ -97,7 +101,7 @@ function readText(file: string, { read, cwd }: LoadGoalOptions): string | Supers
   }
 }
 
-/** Fields that go to a database and nowhere else: only these get the value of a secret. */
+/** Fields that only a database receives. Only these contain the values of secrets. */
 const CREDENTIALS: ReadonlySet<unknown> = new Set(["url", "user", "password"])
 
 function lookupIn(options: LoadGoalOptions): Lookup {
@@ -112,7 +116,7 @@ function lookupIn(options: LoadGoalOptions): Lookup {
   }
 }
 
-/** A definition that it names is in its folder; so is its data, if the file is not trusted. */
+/** A definition must be in the folder of the configuration. For an untrusted file, so must its data. */
 function checkPaths({ file, place }: Document, data: GoalData, paths: DefinitionPaths): void {
   const check = (path: string | undefined, at: Path) =>
     path !== undefined && paths.dataFrom(file, path, place(at))
@@ -202,7 +206,7 @@ function configOf(
     reviewer,
     assistants: assistants as GoalAgent[],
     ...(databases !== undefined && { databases }),
-    // Documents and a graph are searched together: there is nothing to choose.
+    // Documents and a graph are searched together, so there is nothing to choose.
     ...(list.length > 0 && {
       ranker: opened.sourceRanker({
         databases: list,
@@ -212,7 +216,7 @@ function configOf(
     }),
     ...(agent !== undefined && databases !== undefined && { sql: { agent, databases } }),
     ...(graph !== undefined && { graph }),
-    // An agent beside a graph writes its queries; by itself it is the search.
+    // With a graph, the agent writes its queries; without one, the agent is the search.
     ...(graphSearch !== undefined && graphAgent !== undefined && { cypher: graphAgent }),
     ...(vector !== undefined && { vector }),
     ...(results !== undefined && { results }),
@@ -222,7 +226,7 @@ function configOf(
   }
 }
 
-/** The graph has the agents and the settings of the configuration. */
+/** The graph uses the agents and the settings of the configuration. */
 function graphPart(document: Document, data: GoalData, options: LoadGoalOptions): Partial<GraphGoalConfig> {
   const { graph_definition: path, use_graph_execution: useGraphExecution, fallback } = data
   const { read, cwd, trust, secrets, env, model, functions } = options
@@ -230,7 +234,7 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
   const switches = { useGraphExecution, fallback, load: { env, trust } }
   if (path === undefined || !usesGraph({ ...switches, definition: path } as GraphGoalConfig)) return switches
   const { file } = document
-  // Not the file's own name: problems would be shown at places that it does not have.
+  // Not the file's own name, because problems would be shown at places that do not exist in it.
   const agentsFile = normalize(`${file} (agents)`)
   const agentsText = JSON.stringify({ agents: withAliases(agents), models, providers, permissions }, null, 2)
   return {
@@ -250,7 +254,7 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
   }
 }
 
-/** By their names here, and as environments write them: `AGENT_ID_TRIAGE`. */
+/** Settings by their names here, and as environment variables: `AGENT_ID_TRIAGE`. */
 function settingsOf({ data }: Document): Record<string, Json> {
   const settings: Record<string, Json> = {}
   for (const [name, value] of Object.entries(data as Record<string, Json>)) {
@@ -272,7 +276,7 @@ function missingBackends(): never {
   throw new Error("there are no backends")
 }
 
-/** The files that settings name, found beside the configuration. */
+/** Resolves the files in the settings relative to the configuration. */
 function withPaths<T extends object>(file: string, settings: T): T {
   const entries = Object.entries(settings).map(([name, value]) => {
     if (name === "files" || name === "documents")
@@ -286,4 +290,91 @@ const PATHS: ReadonlySet<string> = new Set(["folder", "file", "index", "path"])
 
 function beside(file: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(file), path)
+}
+
+/**
+ * A normalized configuration: variables are filled in, and fields have their current names. Source positions refer to the
+ * file, and messages show the variable instead of its value, which may be a secret.
+ */
+
+interface Settled {
+  readonly document: Document
+  /** Replaces values with the variables that the file contains. */
+  inFileTerms(diagnostic: Diagnostic): Diagnostic
+}
+
+/** `path` is where the variable is written. */
+type Lookup = (name: string, path: Path) => string | undefined
+
+function settledDocument(document: Document, lookup: Lookup, report: Report): Settled {
+  const { data } = document
+  const { fill, asWritten } = filler(document, lookup, report)
+  const inFileTerms = (one: Diagnostic) => ({ ...one, message: asWritten(one.message) })
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return { document, inFileTerms }
+  const written = new Map<string, string>()
+  const settled: Record<string, Json> = {}
+  for (const [key, value] of Object.entries(data as Record<string, Json>)) {
+    const name = OTHER_NAMES.get(key) ?? key
+    const before = written.get(name)
+    if (before !== undefined) {
+      const message = `\`${key}\` and \`${before}\` are the same field; set only one of them.`
+      report.error("DUPLICATE_KEY", message, document.place([key], "key"))
+      continue
+    }
+    written.set(name, key)
+    settled[name] = meant(name, fill(value, [key]))
+  }
+  const pathIn = ([first, ...rest]: Path): Path =>
+    first === undefined ? [] : [written.get(String(first)) ?? first, ...rest]
+  const place: Document["place"] = (path, part) => document.place(pathIn(path), part)
+  return { document: { ...document, data: settled, place }, inFileTerms }
+}
+
+/** Fills in variables. `asWritten` restores them in messages that quote their values. */
+function filler(document: Document, lookup: Lookup, report: Report) {
+  /** Filled strings and their source text, both as messages quote them. */
+  const quotes = new Map<string, string>()
+
+  function fillText(value: string, path: Path): string {
+    const { text, missing } = variables(value, (name) => lookup(name, path))
+    for (const { name, start, end } of missing) {
+      const message = `There is no value for \${${name}}: set it in the environment, or write \${${name}:-default}.`
+      report.error("VARIABLE_MISSING", message, document.place(path, { from: start, to: end }))
+    }
+    if (text !== value && text !== "") quotes.set(quotedValue(text), quotedValue(value))
+    return text
+  }
+
+  function fill(value: Json, path: Path): Json {
+    if (typeof value === "string") return isProse(path) ? value : fillText(value, path)
+    if (Array.isArray(value)) return value.map((one: Json, i) => fill(one, [...path, i]))
+    if (typeof value !== "object" || value === null) return value
+    const entries = Object.entries(value as Record<string, Json>)
+    return Object.fromEntries(entries.map(([key, one]) => [key, fill(one, [...path, key])]))
+  }
+
+  const asWritten = (message: string) =>
+    [...quotes].reduce((text, [filled, written]) => text.replaceAll(filled, () => written), message)
+  return { fill, asWritten }
+}
+
+/** Whether the text is an agent's prose, which may contain a dollar sign. Only an agent's models are settings. */
+function isProse([section, , field]: Path): boolean {
+  return section === "agents" && field !== undefined && field !== "model" && field !== "fallback"
+}
+
+/** Converts the text of a variable to the type of its field. Older configurations separate ids with commas. */
+function meant(name: string, value: Json): Json {
+  if (name === "search" && typeof value === "object" && value !== null && !Array.isArray(value)) {
+    const entries = Object.entries(value as Record<string, Json>)
+    return Object.fromEntries(entries.map(([key, one]) => [key, meant(`search.${key}`, one)]))
+  }
+  if (typeof value !== "string") return value
+  if (name === "assistants") {
+    const ids = value.split(",").map((id) => id.trim())
+    return ids.filter((id) => id !== "")
+  }
+  if (FLAGS.has(name) && /^(?:true|1|yes|on)$/i.test(value.trim())) return true
+  if (FLAGS.has(name) && /^(?:false|0|no|off|)$/i.test(value.trim())) return false
+  return COUNTS.has(name) && /^\d+$/.test(value.trim()) ? Number(value) : value
 }

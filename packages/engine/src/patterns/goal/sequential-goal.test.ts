@@ -36,7 +36,7 @@ describe("triage", () => {
     }
   })
 
-  test("its JSON may be in a code block, and have null where nothing is known", async () => {
+  test("its JSON may be in a code block, and have null for unknown fields", async () => {
     const json = '{"intents":["multi"],"confidence":0.9,"rationale":"x","database_id":null}'
     const agents = team({ triage: [`\`\`\`json\n${json}\n\`\`\``], a: ["1"], b: ["2"] }, ["a", "b"])
     expect(await runSequentialGoal(agents, "go")).toContain("AssistantAgent=b")
@@ -74,7 +74,7 @@ describe("triage", () => {
     expect(nodes.includes("csv")).toBe(kind === "csv")
   })
 
-  test("an answer from documents of which some could not be read opens with them", async () => {
+  test("an answer from documents of which some were unreadable begins with them", async () => {
     const agents = team({
       triage: [triaged({ intents: ["ai_search"], preferred_agent: "vector" })],
       a: ["Seven."],
@@ -111,7 +111,7 @@ describe("triage", () => {
     expect(logs).toContain("warn: Schema detection failed: nobody there")
   })
 
-  test("the answer reports databases that could not be asked, also where another one fits", async () => {
+  test("the answer reports databases that could not be queried, even if another one matches", async () => {
     const failed = [{ source: "The crm", reason: "connection refused" }]
     const shop = database("shop")
     const found = { database: shop, score: 1, reason: "lamps", failed }
@@ -128,7 +128,7 @@ describe("triage", () => {
     }
   })
 
-  test("a problem that several assistants meet is reported once", async () => {
+  test("a problem of several assistants is reported once", async () => {
     const agents = team(
       { triage: [triaged({ intents: ["multi"], preferred_agent: "sql" })], a: ["A."], b: ["B."] },
       ["a", "b"],
@@ -155,7 +155,7 @@ describe("targets", () => {
     )
   })
 
-  test("one target is its text alone, also for many", async () => {
+  test("one target has only its text, also with multi", async () => {
     const agents = team({ triage: [triaged({ intents: ["multi"] })], a: ["from a"] })
     expect(await runSequentialGoal({ ...agents, multiRouteAlways: true }, "go")).toBe("from a")
   })
@@ -179,14 +179,14 @@ describe("per target", () => {
     ])
   })
 
-  test("targets run concurrently, and come in the configuration's order whatever finished first", async () => {
+  test("targets run concurrently, and are ordered like the configuration, whichever finishes first", async () => {
     const opened: (() => void)[] = []
     const docs = {
       name: "docs",
       search: () =>
         new Promise<[]>((resolve) => {
           opened.push(() => resolve([]))
-          // Both are at work; the last one is let go first.
+          // Both are active; the last one is released first.
           if (opened.length === 2) for (const open of opened.reverse()) setImmediate(open)
         }),
     }
@@ -196,13 +196,13 @@ describe("per target", () => {
     expect(agents.callers().filter((name) => name === "a" || name === "b")).toEqual(["b", "a"])
   })
 
-  test("where nothing is found the context is empty", async () => {
+  test("without results the context is empty", async () => {
     const agents = team({ a: ["x"] })
     await runSequentialGoal(agents, "go")
     expect(agents.prompts("a")).toEqual(["user: Question: go\n\nContext:\n"])
   })
 
-  test("where the graph has nothing the index is searched, and if that fails there is no context", async () => {
+  test("without results of the graph the index is searched, and if that fails there is no context", async () => {
     const graph = retriever("g")
     const found = team({ a: ["x"] })
     const { nodes } = await watched({ ...found, graph, vector: retriever("v", [LAMPS]) })
@@ -214,7 +214,7 @@ describe("per target", () => {
     expect(failed.prompts("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
   })
 
-  test("a graph that cannot be searched is logged, and the index is searched; without one the run fails", async () => {
+  test("a graph that cannot be searched is logged, and the index is searched; without an index the run fails", async () => {
     const graph = retriever("g", new Error("unreachable"))
     const agents = team({ a: ["x"] })
     const { logs } = await watched({ ...agents, graph, vector: retriever("v", [LAMPS]) })
@@ -224,7 +224,7 @@ describe("per target", () => {
     expect(result.error?.message).toBe('The graph search of "g" failed: unreachable.')
   })
 
-  test("an agent that searches and answers with blanks has found nothing", async () => {
+  test("a search agent that answers with blanks has no results", async () => {
     const blank = workflow("blank")
       .start(node("blank", () => " \n"))
       .build()
@@ -246,7 +246,7 @@ describe("per target", () => {
     expect(prompt).not.toContain("[3]")
   })
 
-  test("a run that is cancelled stops its searches", async () => {
+  test("a cancelled run stops its searches", async () => {
     const signals: AbortSignal[] = []
     let run: Run<string> | undefined
     const docs = {
@@ -294,7 +294,7 @@ describe("errors", () => {
     ["Triage", { triage: [down] }],
     ["Assistant", { a: [down] }],
     ["Review", { a: ["x"], reviewer: [down] }],
-  ])("a model failure of the %s agent fails the run, and says so", async (role, script) => {
+  ])("a model failure of the %s agent fails the run, and is named in the error", async (role, script) => {
     const { result } = await watched(team(script))
     expect(result.status).toBe("failed")
     const cause =
@@ -318,19 +318,19 @@ describe("errors", () => {
     expect(await runSequentialGoal({ ...team({}), assistants: [echo] }, "go")).toBe("heard 23")
   })
 
-  test("a budget that is used up is a limit, not a failure", async () => {
+  test("an exhausted budget is a limit, not a failure", async () => {
     const { status, error } = await sequentialGoal(team({ a: ["x"] })).run("go", {
       budget: { modelCalls: 1 },
     }).result
     expect([status, error?.code]).toEqual(["limit", "BUDGET_EXCEEDED"])
   })
 
-  test("a search that fails, with nothing in its place, fails the run by its name", async () => {
+  test("a failed search without a fallback fails the run with its error", async () => {
     const { result } = await watched({ ...team({}), vector: retriever("docs", new Error("locked.")) })
     expect(result.error?.message).toBe('The vector search of "docs" failed: locked.')
   })
 
-  test("a configuration that cannot work is refused", () => {
+  test("an invalid configuration is refused", () => {
     const agents = team({})
     expect(() => sequentialGoal({ ...agents, assistants: [] })).toThrow("at least one assistant")
     expect(() => sequentialGoal({ ...agents, maxReviewPasses: -1 })).toThrow("maxReviewPasses")
@@ -341,7 +341,7 @@ describe("errors", () => {
   })
 })
 
-test("its stages are nodes: it can be drawn, lanes and all", () => {
+test("its stages are nodes: it can be drawn with its lanes", () => {
   const agents = team({ a: ["x"], reviewer: [ACCEPT] })
   const sql = { agent: agents.sqlAgent, databases: databases(database("shop")) }
   const diagram = toMermaid(sequentialGoal({ ...agents, sql, graph: retriever("g"), vector: retriever("v") }))

@@ -7,14 +7,13 @@ import { type Context, channel, type Run, type RunOptions, replace } from "../..
 import { type Answered, distinct, incomplete, incompleteText } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
 import { answerLane } from "./answer/answer-lane.ts"
-import type { LaneAnswer } from "./answer/goal-sources.ts"
-import { type GoalBasis, goalRoutes, sources, uncited } from "./answer/goal-sources.ts"
+import { type GoalBasis, goalRoutes, type LaneAnswer, sources, uncited } from "./answer/goal-sources.ts"
 import { type Detected, detectSources, knownSources } from "./choose-source.ts"
 import { checkGoalConfig, type GoalConfig } from "./goal-config.ts"
 import { askedAtOf } from "./search/ask-database.ts"
-import type { Candidate } from "./search/search-plan.ts"
 import type { LaneInput } from "./search/search-stages.ts"
 import {
+  type Candidate,
   chooseSearch,
   chooseTargets,
   DATABASES,
@@ -43,7 +42,7 @@ const followUp = z.object({
 /** A question of a conversation that continues the one before it. */
 export type FollowUp = Readonly<z.infer<typeof followUp>>
 
-/** A follow-up asks the source of the last answer first, unless the sources were ranked without it. */
+/** A follow-up queries the source of the last answer first, unless the sources were ranked without it. */
 function preferring(
   search: SearchChoice,
   { triage: found, candidates }: Detected,
@@ -61,10 +60,10 @@ function isNamed({ database }: Extract<Candidate, { kind: "database" }>, { sourc
   return database.id === source || database.name === source
 }
 
-/** An answer with what it lacks, and what it is based on. */
+/** An answer with its problems and its basis. */
 export interface GoalAnswered extends Answered, GoalBasis {}
 
-/** `finish` makes the output of the answer. */
+/** `finish` creates the output from the answer. */
 export function goalPipeline<Out>(
   config: GoalConfig,
   finish: (answer: GoalAnswered) => Out,
@@ -107,7 +106,7 @@ export function goalPipeline<Out>(
   })
   const stitch = node("stitch", async (answers: readonly LaneAnswer[], ctx): Promise<string> => {
     const known = ctx.state.get(incomplete)
-    // A search that finds no database for the reason that the ranking reported of one adds nothing.
+    // A search without a database adds nothing if the ranking reported the same reason.
     const found = answers
       .flatMap((answer) => answer.incomplete)
       .filter(({ source, reason }) => source !== DATABASES || !known.some((one) => one.reason === reason))
@@ -118,7 +117,7 @@ export function goalPipeline<Out>(
     ctx.state.write(incomplete, added)
     writeBasis(basis, ctx)
     const text = incompleteText(problems) + stitched(answers, texts)
-    // The builder cannot see that `Out` is JSON.
+    // The builder cannot infer that `Out` is JSON.
     return finish({ text, incomplete: problems, ...basis }) as string
   })
 
@@ -142,7 +141,7 @@ export function goalPipeline<Out>(
     .build() as unknown as Workflow<string | FollowUp, Out>
 }
 
-/** The basis of an answer is state of the run, and an event for who watches. */
+/** Writes the basis of an answer to the run's state, and emits it for observers. */
 export function writeBasis(basis: GoalBasis, ctx: Context): void {
   ctx.state.write(sources, basis.sources)
   ctx.state.write(goalRoutes, basis.routes)

@@ -1,10 +1,10 @@
-/** What a goal is about, as the triage agent says it. */
+/** Classifies a goal with the triage agent. */
 import { z } from "zod"
 import type { Context } from "../../runtime/index.ts"
 import { reportIncomplete, tried } from "../failures.ts"
 import type { Database, SchemaRetriever } from "../ports.ts"
 import { askJson } from "./ask-agent.ts"
-import type { GoalAgent, GoalConfig } from "./goal-config.ts"
+import { type GoalAgent, type GoalConfig, searchesGraph } from "./goal-config.ts"
 
 const triageShape = z.object({
   intents: z.array(z.string()),
@@ -17,17 +17,17 @@ const triageShape = z.object({
 })
 
 export type Triage = Readonly<z.infer<typeof triageShape>> & {
-  /** Of a conversation: the source of the last answer, which is asked first. */
+  /** In a conversation: the source of the last answer, which is queried first. */
   readonly lastSource?: LastSource | undefined
 }
 
-/** The name of a database; documents and graphs are searched together. */
+/** The name of a database. Documents and graphs are searched together. */
 export interface LastSource {
   readonly kind: "database" | "documents"
   readonly source: string
 }
 
-/** `sources` are those that exist, one line each. */
+/** `sources` are the existing sources, one line each. */
 export async function triage(
   agent: GoalAgent,
   goal: string,
@@ -35,7 +35,7 @@ export async function triage(
   ctx: Context,
 ): Promise<Triage> {
   const data = await askJson("Triage", agent, triagePrompt(goal, sources), ctx)
-  // Models write null for what they leave open.
+  // Models write null for fields that they leave open.
   const fields = Object.entries(data ?? {}).filter(([, value]) => value !== null)
   const read = triageShape.safeParse(data && Object.fromEntries(fields))
   if (read.success) return read.data
@@ -59,7 +59,7 @@ export function wantsDetection({ intents }: Triage): boolean {
   return intents.includes("ai_search") || intents.includes("unknown")
 }
 
-/** Names the source of a failure that does not belong to one database. */
+/** The source name for failures that do not belong to one database. */
 export const DATABASES = "databases"
 
 /** The agent for a database of this kind. */
@@ -71,7 +71,7 @@ export const PREFERRED: Readonly<Record<Database["kind"], string>> = {
   other: "vector",
 }
 
-/** Finds the database that a goal is about. A database that cannot be asked does not fail the run: the answer reports it. */
+/** Finds the database for a goal. A database that fails does not fail the run: the answer reports it. */
 export async function detectSchema(
   databases: SchemaRetriever,
   goal: string,
@@ -109,7 +109,7 @@ export async function detectSchema(
 
 export interface SearchChoice {
   readonly by: "sql" | "graph" | "vector"
-  /** Absent: the SQL agent finds out itself. */
+  /** Absent: the SQL agent chooses a database itself. */
   readonly database?: string | undefined
 }
 
@@ -119,7 +119,7 @@ export function chooseSearch(triage: Triage, config: GoalConfig): SearchChoice {
   if (sql !== undefined && (preferred === "sql" || preferred === "csv")) {
     return { by: "sql", ...(database !== undefined && { database }) }
   }
-  // The graph does not have what is in the files.
+  // The graph does not contain the data of files.
   if (preferred === "csv") return { by: "vector" }
   return { by: graph !== undefined && useGraphSearch ? "graph" : "vector" }
 }
@@ -128,4 +128,58 @@ export function chooseSearch(triage: Triage, config: GoalConfig): SearchChoice {
 export function chooseTargets({ intents }: Triage, config: GoalConfig): string[] {
   const ids = config.assistants.map(({ name }) => name)
   return intents.includes("multi") || config.multiRouteAlways === true ? ids : ids.slice(0, 1)
+}
+
+/** Plans the order in which the sources of a question are queried: the chosen one, the next best, then the fallbacks. */
+
+/** A database as the journal records it. The database to query is found by its id. */
+export type DatabaseName = Pick<Database, "id" | "name" | "kind">
+
+/** A source that may answer, the most likely first. Documents and the graph are searched together. */
+export type Candidate =
+  | { readonly kind: "database"; readonly database: DatabaseName }
+  | {
+      readonly kind: "documents"
+      /** The documents were chosen for the question, so less relevant passages count too. */
+      readonly isChosen?: boolean | undefined
+    }
+
+export type Attempt =
+  | Candidate
+  /** The database of this id or name, or else the best one for the question. */
+  | { readonly kind: "best database"; readonly wanted?: string | undefined }
+  /** The files that are databases, whatever they have. */
+  | { readonly kind: "files" }
+
+export type SearchStage = "sql" | "csv" | "graph" | "vector"
+
+/** Without candidates, a question for databases queries one of them, the files and the documents, in this order. */
+export function searchPlan(
+  { by, database: wanted }: SearchChoice,
+  candidates: readonly Candidate[],
+  { sql }: Pick<GoalConfig, "sql">,
+): Attempt[] {
+  const best: Attempt = { kind: "best database", ...(wanted !== undefined && { wanted }) }
+  const documents = candidates.find(({ kind }) => kind === "documents") ?? { kind: "documents" }
+  const others = candidates.filter((one) => one.kind !== "database" || one.database.id !== wanted)
+  if (sql === undefined) return [documents]
+  if (by === "sql") return distinct([best, ...others, { kind: "files" }, documents])
+  return distinct([documents, ...(others.length > 0 ? others : [best])])
+}
+
+function distinct(attempts: readonly Attempt[]): Attempt[] {
+  const keyOf = (one: Attempt) => (one.kind === "database" ? `database ${one.database.id}` : one.kind)
+  return attempts.filter((one, i) => attempts.findIndex((other) => keyOf(other) === keyOf(one)) === i)
+}
+
+/** The stage of the next attempt. Undefined after the last. A search for data of files omits the graph. */
+export function stageOf(
+  [next]: readonly Attempt[],
+  { by }: SearchChoice,
+  config: GoalConfig,
+): SearchStage | undefined {
+  if (next === undefined) return undefined
+  if (next.kind === "documents") return by !== "vector" && searchesGraph(config) ? "graph" : "vector"
+  if (next.kind === "files") return "csv"
+  return next.kind === "database" && next.database.kind === "csv" ? "csv" : "sql"
 }

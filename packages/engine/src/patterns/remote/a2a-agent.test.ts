@@ -138,7 +138,7 @@ function eventStream(response: ServerResponse, results: readonly object[]): true
   return true
 }
 
-/** Begins with the task, and is gone. */
+/** Begins with the task, and breaks. */
 function breakOff(response: ServerResponse, version: "0" | "1" = "1"): true {
   const task = { id: "t1", contextId: "c1" }
   const result =
@@ -150,7 +150,7 @@ function breakOff(response: ServerResponse, version: "0" | "1" = "1"): true {
   return true
 }
 
-/** What a server that says nothing sees: whether the other side has gone. */
+/** A server that sends nothing, and records whether the client has disconnected. */
 function leaving() {
   let gone: () => void = () => undefined
   const left = new Promise<void>((resolve) => {
@@ -181,7 +181,7 @@ describe("a task", () => {
     await timedOut
   })
 
-  test("that only says that somebody has to sign in waits for that, also if it has no words for it", async () => {
+  test("that only needs a sign-in waits for that, even without a message", async () => {
     const { run, methods } = await remote({
       reply: [{ state: "auth-required" }, { state: "auth-required" }, { state: "completed", note: "In." }],
     })
@@ -193,7 +193,7 @@ describe("a task", () => {
     expect(methods()).toEqual(["SendMessage", "GetTask", "GetTask"])
   })
 
-  test("is cancelled there when its answer cannot be read", async () => {
+  test("is cancelled there if its answer is unreadable", async () => {
     const { server: odd, run: runOdd } = await remote({
       reply: [{ state: "working" }],
       instead(method, response) {
@@ -228,7 +228,7 @@ describe("a task", () => {
     expect(server.calls.filter(({ method }) => method === "CancelTask")).toHaveLength(1)
   })
 
-  test("is cancelled there when the run is cancelled while a person is asked, and not when it failed there", async () => {
+  test("is cancelled there if the run is cancelled while a person is asked, and not if it failed there", async () => {
     const { server, run } = await remote({ reply: [{ state: "input-required", note: "Which?" }] })
     const running = run()
     expect((await running).requests).toHaveLength(1)
@@ -337,7 +337,7 @@ describe("a task", () => {
   })
 
   test.each([false, true])(
-    "is one there wherever the process dies: what is sent again has the same id (streams: %s)",
+    "exists once, wherever the process crashes: a repeated message has the same id (streams: %s)",
     async (streams) => {
       let deaths = 0
       for (let writes = 1; ; writes++) {
@@ -389,12 +389,12 @@ describe("a task", () => {
 })
 
 describe("a card", () => {
-  test("is looked up at the old address too", async () => {
+  test("is also fetched from the old address", async () => {
     const { run } = await remote({ version: "0", reply: "hello", cardPath: "/.well-known/agent.json" })
     expect((await run()).outputs).toEqual(["hello"])
   })
 
-  test("that names another endpoint is not followed, unless the user names it", async () => {
+  test("that names another endpoint is not used, unless the user names it", async () => {
     const card = { supportedInterfaces: [{ url: "http://evil.example/rpc", protocolBinding: "JSONRPC" }] }
     const { run } = await remote({ card })
     expect((await run().result).error).toMatchObject({
@@ -432,7 +432,7 @@ describe("a card", () => {
     expect(server.calls.map(({ params }) => params.tenant)).toEqual(["acme", "acme", "acme"])
   })
 
-  test("that requires credentials says what to do", async () => {
+  test("that requires credentials is an error with advice", async () => {
     const { agent } = await remote({ cardStatus: 401 })
     expect((await agent.run("Hi").result).error).toMatchObject({
       code: "REMOTE_STATUS_401",
@@ -488,7 +488,7 @@ test("an answer that is not valid A2A is a clear error: a JSON-RPC error, no res
   expect((await errorOf("", streams, {}, "text/event-stream"))?.code).toBe("REMOTE_INVALID")
 })
 
-test("a trace that the user passes in headers is the one that is sent", async () => {
+test("a trace that the user passes in headers is sent unchanged", async () => {
   const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`
   const { server, agent } = await remote({ reply: "hello" }, { headers: { Traceparent: traceparent } })
   const { tracer, meter } = recorder()

@@ -1,9 +1,18 @@
-/** An agent that speaks A2A. Its task is followed to the end by its stream or by polling; a person answers its questions. */
+/**
+ * An agent that speaks A2A. Its task is followed by its stream or by polling until it ends; a person answers its
+ * questions.
+ */
 import type { Context } from "../../runtime/index.ts"
-import { findCard } from "./a2a-card.ts"
-import { type A2aAgentOptions, A2aClient } from "./a2a-client.ts"
+import { type A2aAgentOptions, A2aClient, findCard } from "./a2a-client.ts"
 import { isEnded, isSame, type TaskView } from "./a2a-wire.ts"
-import { type Asked, checkedUrl, poll, type RemoteAgent, remoteAgent, whileUnderWay } from "./remote-agent.ts"
+import {
+  type Asked,
+  cancelOnAbandon,
+  checkedUrl,
+  poll,
+  type RemoteAgent,
+  remoteAgent,
+} from "./remote-agent.ts"
 import { fault } from "./remote-request.ts"
 
 export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
@@ -31,10 +40,10 @@ export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
         isFirst = true
         return ctx.clock.now()
       })
-      // The same id when it is sent again, so that the agent recognizes it.
+      // The id stays the same on a retry, so that the agent recognizes the message.
       const message = { text, messageId: `${ctx.idempotencyKey}:${turn}`, ...ids(answered) }
       const sent = await ctx.step("send", async () => {
-        if (answered?.state === "auth-required" && (text === "" || (await hasMovedOn(client, answered)))) {
+        if (answered?.state === "auth-required" && (text === "" || (await hasProceeded(client, answered)))) {
           return { id: answered.id }
         }
         return (isFirst ? undefined : await client.find(message)) ?? (await client.send(message, answered))
@@ -66,7 +75,7 @@ async function followed(
   const { pollEvery = 1_000, timeout = 600_000, to } = options
   const until = began + timeout
   const what = `The task ${id} of agent "${name}"`
-  return await whileUnderWay(
+  return await cancelOnAbandon(
     ctx,
     (signal) => client.cancel(id, signal),
     async () => {
@@ -89,8 +98,8 @@ async function followed(
   )
 }
 
-/** A person who has signed in where the agent asked for it has no need to report that to the agent. */
-async function hasMovedOn(client: A2aClient, answered: TaskView): Promise<boolean> {
+/** A person who signed in where the agent asked for it need not confirm that to the agent. */
+async function hasProceeded(client: A2aClient, answered: TaskView): Promise<boolean> {
   return !isSame(await client.task(answered.id), answered)
 }
 
@@ -115,6 +124,6 @@ async function askPerson(
   const asks = isAuth ? `"${agent}" needs you to sign in or to grant access.` : `"${agent}" needs more input.`
   const answer = await ctx.ask<unknown>({ prompt: note === "" ? asks : note, data: { agent, state }, to })
   if (typeof answer === "string") return answer
-  // "Done", for one who signed in: there is nothing to tell the agent.
+  // The person confirmed the sign-in, so there is nothing to send.
   return isAuth && (answer === true || answer === null) ? "" : JSON.stringify(answer)
 }

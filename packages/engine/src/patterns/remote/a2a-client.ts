@@ -1,8 +1,9 @@
 /** An A2A client over JSON-RPC for one agent, in one task of a run. */
+
+import { z } from "zod"
 import { isSuperstepError, type Json } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { pause, withTimeLimit } from "../../tools/index.ts"
-import type { A2aPlace } from "./a2a-card.ts"
 import {
   type A2aMethod,
   type A2aVersion,
@@ -24,6 +25,7 @@ import {
   fault,
   maskedExcerpt,
   parseJson,
+  placeOf,
   type RemoteRequest,
   readText,
   requestJson,
@@ -35,21 +37,21 @@ export interface A2aAgentOptions extends RemoteOptions {
   readonly url: string
   /** The agent's endpoint. Its card is not fetched. */
   readonly endpoint?: string | undefined
-  /** The protocol's version at `endpoint`: `1` for 1.x, `0` for 0.2 and 0.3. Default `1`. */
+  /** The protocol version at `endpoint`: `1` for 1.x, `0` for 0.2 and 0.3. Default `1`. */
   readonly version?: A2aVersion | undefined
   readonly token?: RemoteToken | undefined
   /** Sent with every request, for example other kinds of credentials. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** False: the agent is polled even if it can stream. */
   readonly stream?: boolean | undefined
-  /** Who receives its questions, as named in your inbox. */
+  /** The recipient of its questions, as named in your inbox. */
   readonly to?: string | undefined
 }
 
 /** An immediate answer, or a task that is running or finished. */
 export type Sent = { readonly answer: string } | { readonly id: string }
 
-/** How long a task may take, and how the error names it when it takes longer. */
+/** The time limit of a task, and its name in the error. */
 interface Following {
   readonly until: number
   readonly what: string
@@ -57,18 +59,18 @@ interface Following {
   readonly answered?: TaskView | undefined
 }
 
-/** How far back a message is looked for: newest tasks, and the newest messages of each. */
+/** Search limits for a message: the newest tasks, and the newest messages of each. */
 const LISTED = 50
 const HISTORY = 100
 
-/** A task whose stream is read is looked at so much more rarely than one that is polled. */
+/** A task with an open stream is polled this many times less often. */
 const POLLS_PER_LOOK = 30
 
 export class A2aClient {
   readonly #place: A2aPlace
   readonly #options: A2aAgentOptions
   readonly #ctx: Context
-  /** The stream that the sent message opened. It is lost with the process; the task is then polled. */
+  /** The stream that the sent message opened. It is lost with the process; then the task is polled. */
   #stream: ResultStream | undefined
   #reader: TaskReader | undefined
 
@@ -102,13 +104,13 @@ export class A2aClient {
   #sent(json: Json, answered: TaskView | undefined): Sent {
     const result = readResult(json)
     if (result.kind === "message") return { answer: result.text }
-    this.#reader = TaskReader.from(result, this.#tell(), answered)
+    this.#reader = TaskReader.from(result, this.#textStreamer(), answered)
     return { id: this.#reader.view.id }
   }
 
   /**
-   * Looks for a message that may have been sent before: with its task, or, since version 1.0, among the newest tasks. Undefined
-   * if it is not there, or if the agent does not say.
+   * Finds a message that may have been sent before: with its task, or, since version 1.0, among the newest tasks.
+   * Undefined if it is missing, or if the agent does not support this.
    */
   async find({ taskId, messageId }: Outgoing): Promise<Sent | undefined> {
     try {
@@ -126,15 +128,15 @@ export class A2aClient {
     }
   }
 
-  /** Streams what the agent writes to observers. */
-  #tell(): (text: string, offset: number) => void {
+  /** Streams the agent's text to observers. */
+  #textStreamer(): (text: string, offset: number) => void {
     const { name: agent } = this.#options
     return (text, offset) => {
       if (text !== "") this.#ctx.delta({ call: "step:task", kind: "text", text, offset, agent })
     }
   }
 
-  /** Reads the stream to its end. Undefined if there is none, or if it was interrupted before the task ended. */
+  /** Reads the stream to its end. Undefined if there is none, or if it broke before the task ended. */
   async follow(id: string, following: Following): Promise<TaskView | undefined> {
     const reader = this.#reader
     const stream = this.#stream
@@ -168,7 +170,7 @@ export class A2aClient {
     const { clock, signal } = this.#ctx
     const timedOut = () => timeUp(what)
     const milliseconds = Math.max(0, until - clock.now())
-    const begin = (incoming: TaskNews) => TaskReader.from(incoming, this.#tell(), answered)
+    const begin = (incoming: TaskNews) => TaskReader.from(incoming, this.#textStreamer(), answered)
     const over = new AbortController()
     try {
       return await withTimeLimit({ clock, milliseconds, signal, timedOut }, () =>
@@ -180,7 +182,7 @@ export class A2aClient {
     }
   }
 
-  /** Looks at the task from time to time: a stream may miss its end, or be dead without saying so. */
+  /** Polls the task occasionally: a stream may miss its end, or be dead without an error. */
   async #watch(id: string, answered: TaskView | undefined, over: AbortSignal): Promise<TaskView> {
     const { pollEvery = 1_000 } = this.#options
     const { clock } = this.#ctx
@@ -240,7 +242,7 @@ interface ResultStream {
   close(): void
 }
 
-/** Reads until the task ends. Undefined if the stream breaks off before. */
+/** Reads until the task ends. Undefined if the stream breaks first. */
 async function readAll(
   stream: ResultStream,
   begun: TaskReader | undefined,
@@ -255,7 +257,7 @@ async function readAll(
       if (reader !== undefined) reader.take(incoming)
       else if (incoming.kind !== "message") reader = begin(incoming)
     } catch (error) {
-      // A broken stream says nothing about the task; an invalid message from the agent does.
+      // A broken stream reveals nothing about the task; an invalid message does.
       if (error instanceof TypeError || (error as { code?: unknown }).code === "UND_ERR_SOCKET")
         return undefined
       throw error
@@ -292,4 +294,98 @@ function resultOf(request: RemoteRequest, answer: Json): Json {
   }
   if (result === undefined) throw fault("REMOTE_INVALID", "The agent's answer is not JSON-RPC.", false)
   return result
+}
+
+/** Reads an agent card: the endpoint, the protocol version, and whether the agent streams. */
+
+export interface A2aPlace {
+  readonly endpoint: string
+  readonly version: A2aVersion
+  readonly streams: boolean
+  /** The tenant, if several share one address. */
+  readonly tenant?: string | undefined
+}
+
+const card = z.object({
+  url: z.string().optional(),
+  preferredTransport: z.string().optional(),
+  additionalInterfaces: z.array(z.object({ url: z.string(), transport: z.string() })).optional(),
+  supportedInterfaces: z
+    .array(
+      z.object({
+        url: z.string(),
+        protocolBinding: z.string(),
+        protocolVersion: z.string().optional(),
+        tenant: z.string().optional(),
+      }),
+    )
+    .optional(),
+  capabilities: z.object({ streaming: z.boolean().nullish() }).nullish(),
+})
+
+const PATHS = ["/.well-known/agent-card.json", "/.well-known/agent.json"]
+
+/** The card's own address, or that of the agent it belongs to. */
+export async function findCard(url: string, get: (address: string) => Promise<Json>): Promise<A2aPlace> {
+  for (const address of addressesOf(url)) {
+    try {
+      return readCard(await get(address), url)
+    } catch (error) {
+      if (!isSuperstepError(error, "REMOTE_STATUS_404")) throw error
+    }
+  }
+  const text = `There is no agent card at ${placeOf(url)}. Pass the card's URL as url, or the agent's URL as endpoint.`
+  throw fault("REMOTE_NO_CARD", text, false)
+}
+
+function addressesOf(url: string): readonly string[] {
+  const { pathname } = new URL(url)
+  if (pathname.endsWith(".json")) return [url]
+  return PATHS.map((path) => {
+    const address = new URL(url)
+    address.pathname = pathname.replace(/(?<!\/)\/+$/, "") + path
+    return address.href
+  })
+}
+
+function readCard(json: Json, url: string): A2aPlace {
+  const read = card.safeParse(json)
+  if (!read.success) {
+    const reason = z.prettifyError(read.error).replace(/\s+/g, " ")
+    throw fault("REMOTE_INVALID", `The agent card at ${placeOf(url)} is unreadable: ${reason}`, false)
+  }
+  const { capabilities, supportedInterfaces = [] } = read.data
+  const streams = capabilities?.streaming === true
+  const isOurs = (binding: string) => binding.toUpperCase() === "JSONRPC"
+  const current = supportedInterfaces.filter(({ protocolBinding }) => isOurs(protocolBinding))
+  const newest = current.find(({ protocolVersion = "1" }) => protocolVersion.startsWith("1")) ?? current[0]
+  if (newest !== undefined) {
+    const version = newest.protocolVersion?.startsWith("0") ? "0" : "1"
+    const tenant = newest.tenant ? { tenant: newest.tenant } : {}
+    return { endpoint: sameOrigin(newest.url, url), version, streams, ...tenant }
+  }
+  const endpoint = oldEndpoint(read.data, isOurs)
+  if (endpoint === undefined) {
+    throw fault(
+      "REMOTE_UNSUPPORTED",
+      `The agent at ${placeOf(url)} does not support JSON-RPC, according to its card.`,
+      false,
+    )
+  }
+  return { endpoint: sameOrigin(endpoint, url), version: "0", streams }
+}
+
+/** Before 1.0: the main address, unless it uses another transport. */
+function oldEndpoint(parsed: z.infer<typeof card>, isOurs: (binding: string) => boolean): string | undefined {
+  const { url, preferredTransport = "JSONRPC", additionalInterfaces = [] } = parsed
+  if (url !== undefined && isOurs(preferredTransport)) return url
+  return additionalInterfaces.find(({ transport }) => isOurs(transport))?.url
+}
+
+/** Keys are sent only to the origin that the user named, whatever the card contains. */
+function sameOrigin(endpoint: string, url: string): string {
+  const found = URL.canParse(endpoint, url) ? new URL(endpoint, url) : undefined
+  if (found?.origin === new URL(url).origin) return found.href
+  const text = `The card at ${placeOf(url)} names another endpoint: ${endpoint}. Pass it as endpoint if you trust it.`
+  throw fault("REMOTE_ELSEWHERE", text, false)
 }

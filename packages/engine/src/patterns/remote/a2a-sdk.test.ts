@@ -11,7 +11,7 @@ import { quickClock } from "./quick-clock.test-support.ts"
 import { type SdkAgent, type SdkTurn, type SdkVersion, sdkAgent } from "./sdk-agent.test-support.ts"
 
 const servers: SdkAgent[] = []
-// The SDK reports what it refuses, and connections that are gone.
+// The SDK logs refused requests and lost connections.
 beforeEach(() => {
   for (const method of ["error", "warn"] as const)
     vi.spyOn(console, method).mockImplementation(() => undefined)
@@ -108,7 +108,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(cancels()).toEqual([])
   })
 
-  test("that asks and then works without a word is not asked about its old question", async () => {
+  test("that asks and then works silently is not asked about its old question", async () => {
     const { open, opened } = gate()
     const { server, run, sends } = await remote(kind, async ({ number, task, status }) => {
       task()
@@ -126,7 +126,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(sends()).toHaveLength(2)
   })
 
-  test("that needs somebody to sign in waits for that person; it is neither cancelled nor sent anything", async () => {
+  test("that needs a sign-in waits for that person; it is neither cancelled nor sent anything", async () => {
     const { open, opened } = gate()
     const { run, sends, cancels } = await remote(kind, async ({ task, status }) => {
       task()
@@ -148,7 +148,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(cancels()).toEqual([])
   })
 
-  test("that needs a word from the person is sent what the person answers", async () => {
+  test("that needs a message from the person receives the person's answer", async () => {
     const { run, sends } = await remote(kind, ({ number, text, task, status }) => {
       task()
       if (number === 1) status("auth-required", "Which account?")
@@ -175,7 +175,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     expect(cancels()).toEqual([])
   })
 
-  // Polled, an agent of 0.3 that throws is not seen to end: the SDK stores the failure under an id that nobody knows.
+  // If an agent of 0.3 throws while it is polled, its end is not visible: the SDK stores the failure under an unknown id.
   if (kind.version === "1.x" || kind.streams) {
     test("that throws fails the run", async () => {
       const { run } = await remote(kind, ({ task }) => {
@@ -235,7 +235,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     open()
   })
 
-  test("receives each message once, wherever the process dies", async () => {
+  test("receives each message once, wherever the process crashes", async () => {
     let deaths = 0
     for (let writes = 1; ; writes++) {
       const turns: string[] = []

@@ -24,7 +24,7 @@ export interface A2aServer extends LoopbackServer {
   /** The calls it received: method and identifying fields. */
   readonly calls: { method: string; params: Record<string, unknown> }[]
   seen(method: string): Promise<void>
-  /** More of the card, where it needs to know the place. */
+  /** More fields of the card, which need the server's address. */
   card(place: string): object
 }
 
@@ -79,7 +79,7 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
     )
     return found
   }
-  /** To the last state, which stays. */
+  /** Up to the last state, which stays. */
   const putUpdates = (put: (one: object) => void) => {
     for (const now of states) for (const one of update(now)) put(one)
     states.splice(0, states.length - 1)

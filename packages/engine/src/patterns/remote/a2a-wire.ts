@@ -1,4 +1,4 @@
-/** A2A messages as they go over the wire: those of version 1.0, and those of 0.2 and 0.3, which many agents still speak. */
+/** The wire format of A2A: version 1.0, and 0.2 and 0.3, which many agents still use. */
 import type { Json } from "../../core/index.ts"
 import { clipped } from "../../text/index.ts"
 import { fault } from "./remote-request.ts"
@@ -69,14 +69,14 @@ function isUnderWay(state: TaskState): boolean {
   return state === "submitted" || state === "working"
 }
 
-/** What an agent sends, whatever the version. */
+/** A message of an agent, independent of the version. */
 type Incoming =
   | { readonly kind: "message"; readonly text: string }
   | IncomingTask
   | ({ readonly kind: "status"; readonly of: TaskIds } & Status)
   | { readonly kind: "artifact"; readonly of: TaskIds; readonly artifact: Artifact; readonly isMore: boolean }
 
-/** What an agent sends about a task. */
+/** A message of an agent about a task. */
 export type TaskNews = Exclude<Incoming, { kind: "message" }>
 
 interface IncomingTask extends Status {
@@ -90,11 +90,11 @@ interface Status {
   readonly state: TaskState
   /** Its message: the agent's question, or why it failed. */
   readonly note: string
-  /** Identifies it among the task's statuses. Absent: the agent says neither when it was, nor which message it has. */
+  /** Identifies it among the task's statuses. Absent if the agent provides neither a timestamp nor a message id. */
   readonly status?: string | undefined
 }
 
-/** Which task an update is about. */
+/** The task of an update. */
 interface TaskIds {
   readonly id: string | undefined
   readonly contextId: string | undefined
@@ -192,7 +192,7 @@ function readArtifact(artifact: unknown): Artifact {
   return { id: String(artifactId ?? ""), text: partsText(parts) }
 }
 
-/** Text as it is, data as JSON; files are named. */
+/** Text unchanged, data as JSON, and files by name. */
 function partsText(parts: unknown): string {
   if (!Array.isArray(parts)) return ""
   return parts
@@ -217,7 +217,7 @@ function invalid(what: string) {
   return fault("REMOTE_INVALID", `The agent's answer is not valid A2A: ${what}.`, false)
 }
 
-/** Where a task is. */
+/** The current state of a task. */
 export interface TaskView extends Status {
   readonly id: string
   readonly contextId?: string | undefined
@@ -230,22 +230,22 @@ export function isSame(one: Status, other: Status): boolean {
 }
 
 /**
- * Whether the task still has the status that was answered: the agent has yet to react. An agent that does not identify its
- * statuses may ask the same question again; one that waits for somebody to sign in only keeps waiting.
+ * Whether the task still has the status that was answered: the agent has not reacted yet. An agent that does not identify
+ * its statuses may ask the same question again; one that waits for a sign-in only keeps waiting.
  */
 function isUnchanged(view: Status, answered: Status | undefined): boolean {
   if (answered === undefined || !isSame(view, answered)) return false
   return answered.status !== undefined || answered.state === "auth-required"
 }
 
-/** Whether the task is over, or needs somebody. `answered` is the status that was answered last. */
+/** Whether the task has ended, or needs a person. `answered` is the status that was answered last. */
 export function isEnded(view: Status, answered: Status | undefined): boolean {
   return !isUnderWay(view.state) && !isUnchanged(view, answered)
 }
 
 /**
- * Assembles a task from what the agent sends: its state, and its artifacts piece by piece. After an answer, agents first send
- * the task as it was when they asked: only what they send after that says where the task is.
+ * Assembles a task from the agent's messages: its state, and its artifacts piece by piece. After an answer, agents first
+ * send the task as it was when they asked; only later messages have its current state.
  */
 export class TaskReader {
   #view: Omit<TaskView, "answer">
@@ -263,7 +263,7 @@ export class TaskReader {
     this.#begin(task)
   }
 
-  /** From the first thing that the agent sends about a task: the task, or an update that names it. */
+  /** From the first message about a task: the task, or an update that names it. */
   static from(
     incoming: TaskNews,
     tell: (text: string, offset: number) => void,
@@ -282,7 +282,7 @@ export class TaskReader {
         this.#begin(incoming)
         break
       case "status": {
-        // Some agents report a failure under another id; the stream is about one task.
+        // Some agents report a failure under another id. A stream is about one task.
         const { of: _of, kind: _kind, ...status } = incoming
         const { id, contextId } = this.#view
         this.#view = { id, ...(contextId === undefined ? {} : { contextId }), ...status }

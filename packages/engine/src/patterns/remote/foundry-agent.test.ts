@@ -55,7 +55,7 @@ describe("an agent of Azure AI Foundry", () => {
     expect(new Set(plain.asked.map(({ headers }) => headers.traceparent))).toEqual(new Set([undefined]))
   })
 
-  test("gets a thread, a message and a run, which is looked at until it is over; its messages are the answer", async () => {
+  test("creates a thread, a message and a run, which is polled until it ends; its messages are the answer", async () => {
     const { server, agent, asked } = await foundry({}, { instructions: "Be brief." })
     const { outputs, usage } = await agent.run("Why?", { clock: quickClock() })
     expect(outputs).toEqual(["Answer to: Why?"])
@@ -77,7 +77,7 @@ describe("an agent of Azure AI Foundry", () => {
     expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 5, modelCalls: 1 })
   })
 
-  test("takes a conversation, and is a member of a team", async () => {
+  test("accepts a conversation, and is a member of a team", async () => {
     const { server, agent } = await foundry()
     const messages = [
       { role: "user", content: "One" },
@@ -144,7 +144,7 @@ describe("an agent of Azure AI Foundry", () => {
     ["expired", {}, "ended with status expired."],
     ["cancelled", {}, "ended with status cancelled."],
     ["incomplete", { incomplete: { reason: "max_completion_tokens" } }, "incomplete: max_completion_tokens."],
-  ])("a run that is %s fails here, and is not cancelled any more", async (status, script, text) => {
+  ])("a run that is %s fails here, and is no longer cancelled", async (status, script, text) => {
     const { agent, asked } = await foundry({ status: () => status, ...script })
     const { error } = await agent.run("Why?").result
     expect(error).toMatchObject({ code: "REMOTE_FAILED", message: expect.stringContaining(text) })
@@ -173,7 +173,7 @@ describe("after a crash", () => {
     expect(server.asked.filter(({ url }) => url.includes("/cancel"))).toEqual([])
   })
 
-  test("wherever the process dies, there is one question and one run there, and the answer is the same", async () => {
+  test("wherever the process crashes, there is one question and one run, and the answer is the same", async () => {
     let deaths = 0
     for (let writes = 1; ; writes++) {
       const { server, agent, asked } = await foundry()
@@ -195,7 +195,7 @@ describe("after a crash", () => {
       if (!isDead) break
       deaths++
     }
-    // Began, thread, message, run, each begun and done, answer.
+    // Began, thread, message, run, each started and done, answer.
     expect(deaths).toBeGreaterThanOrEqual(7)
   })
 

@@ -1,9 +1,13 @@
-/** An Azure AI Foundry agent, by its id: create a thread, a message and a run, poll the run until it ends, read its messages. */
+/**
+ * An Azure AI Foundry agent, by its id: creates a thread, a message and a run, polls the run until it ends, and reads its
+ * messages.
+ */
 import { z } from "zod"
 import type { Json, Usage } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import {
   beginOnce,
+  cancelOnAbandon,
   checkedUrl,
   poll,
   type RemoteAgent,
@@ -11,7 +15,6 @@ import {
   type RemoteToken,
   remoteAgent,
   requestTo,
-  whileUnderWay,
 } from "./remote-agent.ts"
 import { fault, requestJson } from "./remote-request.ts"
 
@@ -99,7 +102,7 @@ export function foundryAgent(options: FoundryAgentOptions): RemoteAgent {
       const said = await allMessages(call, `${at}/messages`, runId)
       return { text: textOf(said), usage: usageOf(found), model: found.model ?? null }
     }
-    const { text } = await whileUnderWay(ctx, cancel, () =>
+    const { text } = await cancelOnAbandon(ctx, cancel, () =>
       ctx.step("answer", read, {
         usage: ({ usage }) => usage,
         source: ({ model }) => (model === null ? { agent: name } : { agent: name, model }),

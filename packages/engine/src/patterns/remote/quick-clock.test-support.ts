@@ -1,4 +1,4 @@
-/** A clock on which short waits take no time, and long ones never end: for polls and time-outs over real connections. */
+/** A clock on which short waits take no time, and long ones never end, for polls and timeouts over real connections. */
 import type { Clock } from "../../runtime/index.ts"
 
 export function quickClock(short = 10_000): Clock {
@@ -16,7 +16,7 @@ export function quickClock(short = 10_000): Clock {
   }
 }
 
-/** The same, but waits of one length end when the test says so: current ones and later ones. */
+/** The same, but waits of one length end when the test releases them, current and later ones. */
 export function gatedClock(length: number): Clock & { endWaits(): void; endNextWaits(): void } {
   const quick = quickClock()
   const waiting = new Set<() => void>()

@@ -1,10 +1,10 @@
 /**
- * What remote agents have in common. Each is a workflow of one node, so it can be used wherever an agent can: in a team, as
- * a node, as a tool.
+ * The common part of remote agents. Each is a workflow of one node, so it can be used like an agent: in a team, as a
+ * node, as a tool.
  *
- * R1 the ids of remote work are recorded: another process continues with it and does not start it again.
- * R2 remote work is cancelled when its result is no longer needed, but not when the run moves to another process.
- * R3 every wait uses the run's clock and has a time limit.
+ * R1 The ids of remote work are recorded: another process continues it and does not start it again.
+ * R2 Remote work is cancelled when its result is no longer needed, but not when the run moves to another process.
+ * R3 Every wait uses the run's clock and has a time limit.
  */
 import { inputMessages, traceAgent } from "../../agents/internal.ts"
 import { node, type Workflow, workflow } from "../../builder/index.ts"
@@ -141,20 +141,20 @@ export async function beginOnce<T>(
 }
 
 /** Cancels remote work when its result is no longer needed (R2). */
-export async function whileUnderWay<T>(
+export async function cancelOnAbandon<T>(
   ctx: Context,
   cancel: (signal: AbortSignal) => Promise<unknown>,
   work: () => Promise<T>,
 ): Promise<T> {
   const tell = () => void cancel(AbortSignal.timeout(CANCEL_TIME)).catch(() => undefined)
   const onAbort = () => {
-    if (!isLeft(ctx.signal.reason)) tell()
+    if (!isMoved(ctx.signal.reason)) tell()
   }
   ctx.signal.addEventListener("abort", onAbort, { once: true })
   try {
     return await work()
   } catch (error) {
-    if (!ctx.signal.aborted && isGivenUp(error, ctx.attempt)) tell()
+    if (!ctx.signal.aborted && isAbandoned(error, ctx.attempt)) tell()
     throw error
   } finally {
     ctx.signal.removeEventListener("abort", onAbort)
@@ -164,14 +164,14 @@ export async function whileUnderWay<T>(
 const CANCEL_TIME = 5_000
 
 /** Whether the remote work may still be running while this run has stopped waiting for it. */
-function isGivenUp(error: unknown, attempt: number): boolean {
+function isAbandoned(error: unknown, attempt: number): boolean {
   if (!isSuperstepError(error) || !error.code.startsWith("REMOTE_")) return false
   const isTriedAgain = error.retryable === true && attempt < ATTEMPTS
   return !isTriedAgain && error.code !== "REMOTE_FAILED"
 }
 
-/** The run continues in another process. */
-function isLeft(reason: unknown): boolean {
+/** Whether the run continues in another process. */
+function isMoved(reason: unknown): boolean {
   return reason instanceof Error && reason.cause !== undefined
 }
 

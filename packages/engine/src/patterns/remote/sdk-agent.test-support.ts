@@ -22,7 +22,7 @@ import express, { type Response } from "express"
 
 export type SdkVersion = "1.x" | "0.3"
 
-/** One turn of the agent: a message of the user, and what the agent publishes. */
+/** One turn of the agent: a message of the user, and the events that the agent publishes. */
 export interface SdkTurn {
   readonly text: string
   /** 1, 2, … in its task. */
@@ -42,7 +42,7 @@ export interface SdkAgent {
   methods(): string[]
   /** Resolves when a request with this method has arrived, now or before. */
   seen(method: string): Promise<void>
-  /** Destroys the connections of requests under way. */
+  /** Destroys the connections of active requests. */
   breakConnections(): void
   close(): Promise<void>
 }
@@ -106,7 +106,7 @@ type Mount = (
   headers: () => SdkTurn["headers"],
 ) => void
 
-/** Counts, so that every message and status has an id of its own, as the SDK's users write it. */
+/** Counts, so that every message and status has its own id, as users of the SDK write it. */
 let made = 0
 const nextId = () => `made-${++made}`
 

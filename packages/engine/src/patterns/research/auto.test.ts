@@ -11,7 +11,7 @@ const PLAN = {
 }
 const DEEP = { gap: [COMPLETE], planner: [{ json: PLAN }], synthesizer: ["Tea is old."] } as const
 
-test("one question is searched to the end", async () => {
+test("one question is searched by one loop", async () => {
   const { options } = scripted({ mode: [{ json: { mode: "iterative" } }], gap: [COMPLETE] })
   const { report, nodes } = await watched(autoResearch(options).stream("What is tea?"))
   expect(report).toMatch(/^# Tea\n\nTea is a drink\./)
@@ -28,7 +28,7 @@ test("a broad question becomes a report in sections, with the same events as any
 })
 
 test.each([["no JSON"], [{ error: { code: 400, message: "no" } }]] as const)(
-  "where the model does not say, the question's words do: %j",
+  "if the model does not answer, the question's words decide: %j",
   async (answer) => {
     const { options } = scripted({ mode: [answer as string], ...DEEP })
     const { nodes } = await watched(autoResearch(options).stream("A comprehensive report on tea"))
@@ -48,7 +48,7 @@ test("the choice is recorded: a resumed run does not ask again", async () => {
 test.each([
   ["iterative", { gap: [COMPLETE] }],
   ["deep", DEEP],
-] as const)("what a report in mode %s lacks is in the state of the run", async (mode, script) => {
+] as const)("the problems of a report in mode %s are in the state of the run", async (mode, script) => {
   const { options } = scripted({ mode: [{ json: { mode } }], ...script })
   const incomplete = [{ source: "broken.pdf", reason: "it cannot be read" }]
   const { state, outputs } = await autoResearch({ ...options, incomplete }).run("What is tea?")

@@ -1,4 +1,4 @@
-/** Research whose question says how deep it goes: one search to the end, or a report in sections. */
+/** Research that chooses its depth by the question: one search loop, or a report in sections. */
 import { z } from "zod"
 import { agent } from "../../agents/index.ts"
 import { type Workflow, workflow } from "../../builder/index.ts"
@@ -7,17 +7,16 @@ import { incomplete, isNoFailure, messageOf } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
 import { deepReport } from "./deep.ts"
 import { INSTRUCTIONS, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
-import { modeSchema } from "./research-answers.ts"
 import { type FinishedReport, iterativeReport } from "./research-loop.ts"
 import type { DeepResearchOptions, Models } from "./research-options.ts"
-import { REPORT } from "./research-state.ts"
+import { modeSchema, REPORT } from "./research-state.ts"
 
 interface Chosen {
   readonly mode: ResearchMode
   readonly query: string
 }
 
-/** Gives a report in Markdown. The budget is that of the research: what the choice costs is not of it. */
+/** Returns a report in Markdown. The budget applies to the research; choosing the mode is not part of it. */
 export function autoResearch(options: DeepResearchOptions): Workflow<string, string> {
   const { name = "research", ...rest } = options
   const agents = researchAgents(options, "report")
@@ -45,7 +44,7 @@ export function autoResearch(options: DeepResearchOptions): Workflow<string, str
     .build()
 }
 
-/** The text; what the report is as data becomes state of the run. */
+/** Returns the text, and writes the report as data to the run's state. */
 function passOn([finished]: readonly FinishedReport[], ctx: Context): string {
   if (finished === undefined) return ""
   const { text, report } = finished
@@ -54,7 +53,7 @@ function passOn([finished]: readonly FinishedReport[], ctx: Context): string {
   return text
 }
 
-/** As `detectResearchMode` does, on the run's record. */
+/** Like `detectResearchMode`, as a recorded step. */
 async function modeOf(query: string, agents: ResearchAgents, ctx: Context): Promise<ResearchMode> {
   try {
     const answer = await tryAsk<{ mode: ResearchMode }>(agents("mode"), `Question: ${query}`, ctx)
@@ -70,7 +69,7 @@ async function modeOf(query: string, agents: ResearchAgents, ctx: Context): Prom
 
 export type ResearchMode = "iterative" | "deep"
 
-/** Asked of the model; where that fails, or its answer cannot be read, the words of the question decide. */
+/** Asks the model. If that fails, or its answer is unreadable, the words of the question decide. */
 export async function detectResearchMode(
   query: string,
   model: Models,

@@ -1,4 +1,4 @@
-/** Spec 3, budgets: what ends the loop, in what words, and that the writer always runs. */
+/** Spec 3, budgets: what ends the loop, with which message, and that the writer always runs. */
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import type { Clock } from "../../runtime/index.ts"
@@ -15,7 +15,7 @@ const GAP = { research_complete: false, outstanding_gaps: ["x"] }
 const usage = (input: number) => ({ usage: { input, output: 0 } })
 const errors = ({ research: events }: Watched) =>
   events.filter(({ type }) => type === "error").map(({ message }) => message)
-/** What came after the error. */
+/** The nodes after the error. */
 const after = ({ research: events }: Watched) => {
   const types = events.filter(({ type }) => type !== "streaming").map(({ type }) => type)
   return types.slice(types.indexOf("error"))
@@ -38,7 +38,7 @@ function settingClock(clock: ReturnType<typeof manualClock>, time: number) {
   } as typeof model
 }
 
-describe("a breach takes the run to the writer, then it is complete", () => {
+describe("an exhausted budget leads to the writer, then the run completes", () => {
   test("iterations: one pass of the loop is one", async () => {
     const { options } = scripted()
     const run = await research(options, { iterations: 2 })
@@ -56,7 +56,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(run.nodes.filter((node) => node === "think")).toHaveLength(10)
   })
 
-  test("tokens: checked before every node, and reached counts (>=)", async () => {
+  test("tokens: checked before every node, and reaching the limit counts (>=)", async () => {
     const { options } = scripted({
       thinker: [{ text: "hmm", ...usage(40) }],
       gap: [{ json: GAP, ...usage(60) }],
@@ -164,7 +164,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(after(run)).toEqual(["error", "synthesizing", "complete"])
   })
 
-  test("of nothing is used up before the first node", async () => {
+  test("of zero is exhausted before the first node", async () => {
     const { options } = scripted()
     const run = await research(options, { tokens: 0, seconds: 0, iterations: 0 })
     expect(run.nodes).toEqual(["question", "budget", "write"])
@@ -210,21 +210,21 @@ describe("limits set on the run lead to the writer too", () => {
   })
 })
 
-test("limits that let nothing start say so", async () => {
+test("limits that allow no work are reported", async () => {
   const { options } = scripted()
   const { error } = await iterativeResearch(options).run("What is tea?", { budget: { usd: 0 } }).result
   expect(error?.message).toContain("allow no work at all")
 })
 
 describe("time", () => {
-  test("during which the run was stopped does not count: it continues with what it had left (B4)", async () => {
+  test("while the run was stopped does not count: it continues with the rest (B4)", async () => {
     const [clock, later] = [manualClock(), manualClock()]
     const store = memoryStore()
     let begun: () => void = () => undefined
     const isBegun = new Promise<void>((resolve) => {
       begun = resolve
     })
-    // The first process is stuck in this search, after five of ten seconds; another takes over a day later.
+    // The first process hangs in this search, after five of ten seconds; another one takes over a day later.
     const stuck = web((query) => {
       if (stuck.queries.length > 1) return tea(query)
       begun()
@@ -243,7 +243,7 @@ describe("time", () => {
     expect(run.report).toContain("Tea is a drink [1].")
   })
 
-  test("is added up from node to node", async () => {
+  test("is summed over the nodes", async () => {
     const clock = manualClock()
     const judge = () => settingClock(clock, clock.now() + 4_000)
     const { options } = scripted()
@@ -258,7 +258,7 @@ describe("time", () => {
 })
 
 describe("usage", () => {
-  test("is what the provider reports, and an estimate that is marked where it reports none", async () => {
+  test("is what the provider reports, or a marked estimate if it reports none", async () => {
     const reporting = scripted({
       thinker: [{ text: "hmm", usage: { input: 10, output: 5 } }],
       gap: [{ json: { research_complete: true, outstanding_gaps: [] }, usage: { input: 20, output: 5 } }],

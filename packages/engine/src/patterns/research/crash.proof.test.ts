@@ -47,7 +47,7 @@ const library = () =>
     return { output: title, sources: [{ url: `https://t.example/${title}`, title, text: title }] }
   })
 
-/** All but when things began, and calls that a crash cut off. */
+/** Everything except start times, and calls that a crash interrupted. */
 const compare = ({ result: { status, outputs, usage, error }, lost }: Simulation) => ({
   status,
   outputs,
@@ -55,7 +55,9 @@ const compare = ({ result: { status, outputs, usage, error }, lost }: Simulation
   error,
 })
 
-test("an iterative research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {
+test("an iterative research has the same result, wherever its process crashes", {
+  timeout: TIMEOUT,
+}, async () => {
   const research = iterativeResearch({ model: model(), tools: [library()] })
   const { outcome, crashes } = await crashTest(research, "tea", {
     seeds: inject("isProof") ? 30 : 3,
@@ -81,14 +83,14 @@ test("an iterative research ends the same, wherever its process dies", { timeout
   expect(crashes).toBeGreaterThan(50)
 })
 
-test("a research whose budget ends it writes its report, wherever its process dies", {
+test("a research with an exhausted budget writes its report, wherever its process crashes", {
   timeout: TIMEOUT,
 }, async () => {
   // The fifth call, of the second pass, reaches it: 15 tokens each.
   const research = iterativeResearch({ model: model(), tools: [library()], budget: { tokens: 75 } })
   const calm = await research.run("tea")
   expect(calm).toMatchObject({ status: "completed", usage: { modelCalls: 6 } })
-  // Calls that a crash cut off have used of the budget too: fewer are left.
+  // Calls that a crash interrupted count against the budget too, so fewer remain.
   const within = ({ result: { status, outputs, usage }, lost }: Simulation) => ({
     status,
     isWritten: outputs.length === 1,
@@ -98,7 +100,7 @@ test("a research whose budget ends it writes its report, wherever its process di
   expect(outcome).toEqual({ status: "completed", isWritten: true, isWithin: true })
 })
 
-test("a deep research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {
+test("a deep research has the same result, wherever its process crashes", { timeout: TIMEOUT }, async () => {
   const research = deepResearch({ model: model(), tools: [library()], sectionBudget: { iterations: 2 } })
   const { outcome, crashes } = await crashTest(research, "teas", {
     seeds: inject("isProof") ? 10 : 2,

@@ -1,4 +1,4 @@
-/** Spec 3, deep research: plan, sections in isolation, synthesis, failed sections in their place. */
+/** Spec 3, deep research: plan, isolated sections, synthesis, failed sections in their place. */
 import { describe, expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import type { ScriptEntry } from "../../models/index.ts"
@@ -71,7 +71,7 @@ Black is a tea [2]. Tea is a drink [3].
 `
 
 describe("a deep research", () => {
-  test("plans, researches the sections, and puts them together with one list of sources", async () => {
+  test("plans, researches the sections, and combines them with one list of sources", async () => {
     const model = team()
     const run = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
     expect(run.result.status).toBe("completed")
@@ -103,7 +103,7 @@ describe("a deep research", () => {
     expect(prompts[0]).toContain("<context>\nTea is old.\n</context>")
   })
 
-  test("makes a search that several sections ask for once, and all of them get its evidence", async () => {
+  test("runs a search that several sections request once, and all of them receive its evidence", async () => {
     const prompts: string[] = []
     const found = library()
     const model = team({
@@ -129,7 +129,7 @@ describe("a deep research", () => {
     for (const prompt of prompts) expect(prompt).toMatch(/On \s*leaves\./i)
   })
 
-  test("that runs its sections one after the other makes no search of an earlier one again", async () => {
+  test("with sequential sections repeats no search of an earlier section", async () => {
     const found = library()
     const model = team({
       selector: () => JSON.stringify({ tasks: [{ agent: "web_search", query: "tea" }] }),
@@ -160,13 +160,13 @@ describe("a deep research", () => {
     expect(run.result.status).toBe("completed")
   })
 
-  test("shows a section whose writer wrote nothing in its place", async () => {
+  test("shows a section without text in its place", async () => {
     const model = team({ writer: (last) => (last.includes("Black") ? " " : "Green [1].") })
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
     expect(report).toContain("## Green\n\nGreen [1].\n\n## Black\n\n[Research failed: it returned no text]\n")
   })
 
-  test("with a plan that cannot be read is one section on the whole question", async () => {
+  test("with an unreadable plan is one section on the whole question", async () => {
     const model = team({
       planner: () => "Let us see",
       writer: () => "Tea is a drink [1].",
@@ -192,7 +192,7 @@ describe("a deep research", () => {
     expect(report.match(/^## /gm)).toHaveLength(2 + 10 + 1)
   })
 
-  test("has no links but those of its sources, no matter which agent wrote them", async () => {
+  test("has no links except those of its sources, whichever agent wrote them", async () => {
     const model = team({
       writer: (last) => `${topicOf(last)} [1], [x](https://evil.example), ![y](https://evil.example/y).`,
       synthesizer: () =>
@@ -204,7 +204,7 @@ describe("a deep research", () => {
     expect(report).toContain("# Green\n\nGreen [1], x, y.")
   })
 
-  test("shows the synthesizer the sections under the numbers of the whole report", async () => {
+  test("shows the synthesizer the sections with the numbers of the whole report", async () => {
     let prompt = ""
     const model = team({
       synthesizer: (last) => {
@@ -217,7 +217,7 @@ describe("a deep research", () => {
     expect(prompt).toContain("# Black\n\nBlack is a tea [3]. Tea is a drink [2].")
   })
 
-  test("keeps a section whose title is that of a source list", async () => {
+  test("keeps a section whose title looks like a source list", async () => {
     const model = team({ synthesizer: () => "All in all [1].\n\n## References\n\n- mine" }, ["Sources"])
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
     expect(report).toContain("## Sources\n\nSources is a tea [1].")
@@ -244,7 +244,7 @@ describe("the budget of a deep research", () => {
       event.type === "step.recorded" && event.key === "step:share" ? [event.value] : [],
     )
 
-  test("is shared: each section has a part of the tokens, the time that is left, and 10 passes", async () => {
+  test("is shared: each section has a part of the tokens, the remaining time, and 10 passes", async () => {
     // Every call has 15 tokens; the planner has used as many.
     const { events } = await watched(
       deepResearch({ model: team(), tools: [library()], budget: { tokens: 1_015 } }).stream("Tea?", {
@@ -257,7 +257,7 @@ describe("the budget of a deep research", () => {
     ])
   })
 
-  test("can be set per section, under the total", async () => {
+  test("can be set per section, within the total", async () => {
     const { events } = await watched(
       deepResearch({
         model: team(),
@@ -269,7 +269,7 @@ describe("the budget of a deep research", () => {
     expect(limitsIn(events)[0]).toEqual({ limits: { tokens: 375, seconds: 5, iterations: 3 }, parts: [] })
   })
 
-  test("is the same for a section that begins later: its tokens, and a fair part of the time", async () => {
+  test("is the same for a section that starts later: its tokens, and a fair part of the time", async () => {
     const { events } = await watched(
       deepResearch({ model: team(), tools: [library()], concurrency: 1, budget: { tokens: 1_015 } }).stream(
         "Tea?",
@@ -300,21 +300,21 @@ describe("the budget of a deep research", () => {
     expect(run.result.state.incomplete).toEqual(problems)
   })
 
-  test("does not let a section pay for another: its tokens are its own", async () => {
+  test("does not let a section pay for another", async () => {
     const model = team({
       judge: (last) => JSON.stringify(verdict(last.includes("On Green"))),
     })
     const run = await watched(
       deepResearch({ model, tools: [library()], budget: { tokens: 1_015 } }).stream("Tea?"),
     )
-    // Black goes round until its own 375 tokens are spent: 25 calls of 15; Green ends after its first pass.
+    // Black repeats until its own 375 tokens are used: 25 calls of 15; Green ends after its first pass.
     const errors = run.research.filter(({ type }) => type === "error")
     expect(errors.map(({ message, data }) => [message, data.section])).toEqual([
       ["Budget exceeded: tokens", { number: 2, of: 2, title: "Black" }],
     ])
   })
 
-  test("that the plan has used up leads to the synthesizer at once", async () => {
+  test("that the plan has exhausted leads directly to the synthesizer", async () => {
     const run = await watched(
       deepResearch({ model: team(), tools: [library()], budget: { tokens: 15 } }).stream("Tea?"),
     )

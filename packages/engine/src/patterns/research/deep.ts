@@ -1,40 +1,51 @@
 /**
- * Deep research: an outline, one loop per section, and one report. The sections run concurrently, each with its share of the
- * budget. The report shows the reason in place of a section that fails.
+ * Deep research: an outline, one loop per section, and one report. The sections run concurrently, each with its share of
+ * the budget. If a section fails, the report shows the reason in its place.
  */
 import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
 import { loadModule } from "../../core/internal.ts"
-import type { Context } from "../../runtime/index.ts"
+import { type Callable, type Channel, type Context, channel, merge, replace } from "../../runtime/index.ts"
 import { clipped } from "../../text/index.ts"
-import { incomplete } from "../failures.ts"
-import { agentStage } from "../stage-node.ts"
+import { type Incomplete, incomplete, isNoFailure, messageOf } from "../failures.ts"
+import { agentStage, called } from "../stage-node.ts"
+import type { DraftedSection, SectionDraft } from "./report/finish-report.ts"
 import {
-  draftedSections,
-  PLAN,
-  SECTIONS,
-  type SectionDone,
-  type SectionWay,
-  sectionNode,
-} from "./deep-sections.ts"
-import { askOrReport, askText, type ResearchAgents, researchAgents } from "./research-agents.ts"
-import type { PlannerAnswer } from "./research-answers.ts"
+  askOrReport,
+  askText,
+  assignmentOf,
+  type ResearchAgents,
+  researchAgents,
+  tagged,
+} from "./research-agents.ts"
 import {
   beginResearch,
+  breachText,
+  concurrentSections,
+  exhaustedParts,
   recordBreach,
   reportMissing,
+  shareOf,
   stopwatch,
   tokenShare,
   totalOf,
-  usedUp,
   withinTime,
 } from "./research-budget.ts"
-import type { FinishedReport } from "./research-loop.ts"
+import { type FinishedReport, researchLoop } from "./research-loop.ts"
 import { checkResearchOptions, type DeepResearchOptions } from "./research-options.ts"
-import { assignmentOf, tagged } from "./research-prompts.ts"
-import { ASSIGNMENT, type Assignment, BREACH, REPORT, SPENT } from "./research-state.ts"
+import {
+  ASSIGNMENT,
+  type Assignment,
+  BREACH,
+  EVIDENCE,
+  type Limits,
+  type PlannerAnswer,
+  REPORT,
+  type SectionPlan,
+  SPENT,
+} from "./research-state.ts"
 import { oneLine } from "./search-key.ts"
-import { SEARCHES } from "./shared-searches.ts"
+import { SEARCHES, SharedSearches } from "./shared-searches.ts"
 
 interface PlanWay {
   readonly to: "plan" | "sections" | "budget" | "synthesize"
@@ -51,7 +62,7 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
   return deepReport(options, ({ text }) => text)
 }
 
-/** `finish` makes the output of the report. */
+/** `finish` creates the output from the report. */
 export function deepReport<Out>(
   options: DeepResearchOptions,
   finish: (report: FinishedReport) => Out,
@@ -71,7 +82,7 @@ export function deepReport<Out>(
   const budget = node("budget", (cause: PlanWay | LimitNotice, ctx): PlanWay => {
     return { to: "synthesize", message: recordBreach(cause, 0, ctx) }
   })
-  const sections = node("sections", (_: PlanWay, ctx): readonly SectionWay[] => {
+  const sections = node("sections", (_: PlanWay, ctx): readonly SectionRoute[] => {
     const outline = ctx.state.get(PLAN)?.report_outline ?? []
     const of = outline.length
     const tokens = tokenShare(assignmentOf(ctx), of, ctx)
@@ -137,7 +148,7 @@ function wholeAsOne(query: string): PlannerAnswer {
 }
 
 function onward(to: PlanWay["to"], ctx: Context, assignment: Assignment, seconds = 0): PlanWay {
-  const parts = usedUp(ctx, assignment, 0, seconds)
+  const parts = exhaustedParts(ctx, assignment, 0, seconds)
   return parts.length === 0 ? { to } : { to: "budget", parts }
 }
 
@@ -167,4 +178,151 @@ function titleOf(proposed: string, query: string): string {
   const title = oneLine(proposed)
   const isFit = title !== "" && title.length <= MAX_TITLE_LENGTH
   return isFit ? title : clipped(oneLine(query), MAX_TITLE_LENGTH)
+}
+
+/** The sections of a deep research. Each runs its own loop, with its share of the budget, and returns a draft. */
+
+/** The input of a section's loop. */
+interface SectionInput extends SectionPlan {
+  readonly background: string
+  readonly limits: Limits
+  /** See `Assignment`. */
+  readonly section: string
+}
+
+interface FinishedDraft extends SectionDraft {
+  readonly incomplete: readonly Incomplete[]
+}
+
+/** A draft, or the reason for its absence. */
+type SectionResult = { readonly draft: FinishedDraft } | { readonly reason: string }
+
+interface SectionRoute extends SectionPlan {
+  readonly index: number
+  readonly of: number
+  /** Its share of the tokens. */
+  readonly tokens: number
+  /** The same for all sections, which share their searches. */
+  readonly room?: string | undefined
+}
+
+interface SectionDone {
+  readonly index: number
+  readonly title: string
+  readonly reason?: string | undefined
+}
+
+const PLAN: Channel<PlannerAnswer | undefined, PlannerAnswer> = channel("plan", replace<PlannerAnswer>())
+/** By their index in the outline. */
+const SECTIONS: Channel<Readonly<Record<string, SectionResult>>, Record<string, SectionResult>> = channel(
+  "sections",
+  merge<Record<string, SectionResult>>({}),
+)
+
+function sectionLoop(
+  options: DeepResearchOptions,
+  agents: ResearchAgents,
+  shared: SharedSearches,
+): Workflow<SectionInput, FinishedDraft> {
+  return researchLoop<SectionInput, FinishedDraft>(
+    {
+      name: "section-research",
+      description: "Researches one section of a report.",
+      input: z.looseObject({ title: z.string(), key_question: z.string() }),
+      assign: ({ title, key_question, background, limits, section }) => ({
+        query: key_question,
+        title,
+        background,
+        limits,
+        section,
+      }),
+      search: ({ section }) => shared.searchOf(section),
+      finish: (text, shown, ctx) => {
+        const sources = ctx.state.get(EVIDENCE).map(({ text: _, tool: __, ...source }) => source)
+        const others = sources.filter((_, i) => !shown.has(i))
+        return {
+          text,
+          sources: sources.map((source, i) => (shown.has(i) ? source : null)),
+          ...(others.length > 0 && { others }),
+          incomplete: ctx.state.get(incomplete),
+        }
+      },
+    },
+    options,
+    agents,
+  )
+}
+
+/** Runs a section's loop in its own workflow, so that its state is isolated. */
+function sectionNode(options: DeepResearchOptions, agents: ResearchAgents): Node<SectionRoute, SectionDone> {
+  // Problems that are known from the start belong to the whole report.
+  const shared = new SharedSearches()
+  const loop = sectionLoop({ ...options, incomplete: undefined }, agents, shared)
+  const run = async (way: SectionRoute, ctx: Context): Promise<SectionDone> => {
+    const { index, of, title, key_question } = way
+    const searches = shared.join(way.room ?? ctx.runId, ctx)
+    const elapsed = stopwatch(ctx)
+    const keep = async (result: SectionResult) => {
+      ctx.state.write(SEARCHES, await searches.leave())
+      ctx.state.write(SECTIONS, { [index]: result })
+      ctx.state.write(SPENT, elapsed() / concurrentSections(options, of))
+    }
+    const lost = async (reason: string): Promise<SectionDone> => {
+      await keep({ reason })
+      return { index, title, reason }
+    }
+    try {
+      // Recorded: after a restart the section continues with the same share.
+      const { limits, parts } = await ctx.step("share", () => shareNow(options, way, ctx))
+      if (parts.length > 0) return await lost(breachText(parts))
+      const background = ctx.state.get(PLAN)?.background_context ?? ""
+      const [draft] = await called(
+        loop,
+        { title, key_question, background, limits, section: searches.id },
+        ctx,
+      )
+      if (draft === undefined || draft.text === "") return await lost("it returned no text")
+      await keep({ draft })
+      return { index, title }
+    } catch (error) {
+      if (isNoFailure(error, ctx)) throw error
+      return await lost(messageOf(error))
+    } finally {
+      await searches.leave()
+    }
+  }
+  const definition: Node["definition"] = {
+    kind: "workflow",
+    handlers: [{ schema: undefined, run: run as never }],
+    nested: loop as unknown as Callable<never, unknown>,
+  }
+  return Object.freeze({ id: "section", definition: Object.freeze(definition) })
+}
+
+/** A section that starts late, because others had to end first, may have nothing left. */
+function shareNow(options: DeepResearchOptions, way: SectionRoute, ctx: Context) {
+  const total = assignmentOf(ctx)
+  return { limits: shareOf(options, total, way, ctx), parts: exhaustedParts(ctx, total) }
+}
+
+/** The result of each section of the outline, and the problems. */
+function draftedSections(ctx: Context): {
+  readonly sections: readonly DraftedSection[]
+  readonly problems: readonly Incomplete[]
+} {
+  const results = ctx.state.get(SECTIONS)
+  const outline = ctx.state.get(PLAN)?.report_outline ?? []
+  const problems: Incomplete[] = []
+  const sections = outline.map(({ title }, index): DraftedSection => {
+    const result = results[index] ?? { reason: ctx.state.get(BREACH) ?? "it was not reached" }
+    if ("reason" in result) {
+      problems.push({ source: `section "${title}"`, reason: result.reason })
+      return { title, reason: result.reason }
+    }
+    for (const { source, reason } of result.draft.incomplete) {
+      problems.push({ source: source === "research" ? `section "${title}"` : source, reason })
+    }
+    return { title, draft: result.draft }
+  })
+  return { sections, problems }
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import { detectResearchMode } from "./auto.ts"
 
-test.each(["iterative", "deep"] as const)("the model says %s", async (mode) => {
+test.each(["iterative", "deep"] as const)("the model answers %s", async (mode) => {
   const model = scriptedModel({ mode: [{ json: { mode } }] })
   expect(await detectResearchMode("What is tea?", model)).toBe(mode)
   expect(model.calls).toHaveLength(1)

@@ -8,12 +8,12 @@ import type { TextEmbeddings } from "./research-options.ts"
 const evidence = (...texts: string[]) =>
   texts.map((text, i) => ({ url: `https://t.example/${i}`, title: `T${i}`, text, tool: "web_search" }))
 
-/** One dimension for tea, one for all else. */
+/** One dimension for tea, one for everything else. */
 const embeddings: TextEmbeddings = {
   embed: async (texts) => texts.map((text) => (/tea|leaves/.test(text) ? [1, 0.1] : [0.1, 1])),
 }
 
-test("evidence is found by words, and by meaning where there are embeddings", async () => {
+test("evidence is found by words, and by meaning with embeddings", async () => {
   const list = evidence("rye bread", "black tea", "dried leaves")
   expect(await searchEvidence(list, "tea", { limit: 1 })).toEqual([1])
   expect(await searchEvidence(list, "tea", { embeddings, limit: 2 })).toEqual([1, 2])
@@ -28,7 +28,7 @@ const many = () => ({
   })),
 })
 
-test("when there is more evidence than an agent can be shown, it sees the best matches under the same numbers", async () => {
+test("if there is more evidence than an agent can receive, it sees the best matches under the same numbers", async () => {
   const { options, asked } = scripted({ judge: [{ json: verdict(true) }] }, [web(many)])
   await iterativeResearch({ ...options, embeddings }).run("What is tea?")
   const shown = [...(asked("writer")[0] ?? "").matchAll(/<document index=\\"(\d+)\\"/g)].map(([, n]) =>

@@ -1,9 +1,9 @@
-/** Evidence for agents: ranked by meaning or by words, bounded, and numbered by its place. */
+/** Evidence for agents: ranked by meaning or by words, limited, and numbered by its position. */
 import type { Context } from "../../runtime/index.ts"
 import { scoresOf } from "../../text/internal.ts"
 import { untilAborted } from "../../tools/index.ts"
+import { tagged } from "./research-agents.ts"
 import type { TextEmbeddings } from "./research-options.ts"
-import { tagged } from "./research-prompts.ts"
 import { EVIDENCE, type Evidence } from "./research-state.ts"
 
 /** About 10,000 tokens. */
@@ -11,11 +11,14 @@ const MAX_SHOWN = 40_000
 
 export interface ShownEvidence {
   readonly text: string
-  /** Places in the list, from 0. */
+  /** Positions in the list, from 0. */
   readonly shown: ReadonlySet<number>
 }
 
-/** If there is too much evidence, the best matches for the question. The choice is recorded, as embeddings may vary between calls. */
+/**
+ * If there is too much evidence, selects the best matches for the question. The choice is recorded, because embeddings
+ * may vary between calls.
+ */
 export async function shownEvidence(
   ctx: Context,
   query: string,
@@ -72,7 +75,7 @@ export interface EvidenceSearchOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Places in the list, the best first: a place is what evidence is numbered by. */
+/** Positions in the list, the best first. Evidence is numbered by its position. */
 export async function searchEvidence(
   evidence: readonly Evidence[],
   query: string,
@@ -112,7 +115,7 @@ function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
 
 type Vector = ArrayLike<number>
 
-/** Vectors of a thousand dimensions: a few megabytes. */
+/** With a thousand dimensions, these are a few megabytes. */
 const MAX_REMEMBERED = 1_000
 
 export function rememberedEmbeddings(embeddings: TextEmbeddings): TextEmbeddings {
@@ -123,7 +126,7 @@ export function rememberedEmbeddings(embeddings: TextEmbeddings): TextEmbeddings
       const found = new Map(known)
       if (missing.length > 0) {
         signal?.throwIfAborted()
-        // Embeddings that ignore the signal delay nothing.
+        // Embeddings that ignore the signal do not delay the abort.
         const vectors = await untilAborted(embeddings.embed(missing, signal), signal)
         for (const [i, text] of missing.entries()) {
           const vector = vectors[i]

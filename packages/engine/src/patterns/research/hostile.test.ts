@@ -1,4 +1,4 @@
-/** A research whose models, sources and budget are against it: it ends, and its report says what is wrong. */
+/** A research with hostile models, sources and budgets: it ends, and its report lists the problems. */
 import { describe, expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { deepResearch } from "./deep.ts"
@@ -9,7 +9,7 @@ import { iterativeResearch } from "./research-loop.ts"
 
 const usage = (input: number) => ({ usage: { input, output: 0 } })
 
-test("an answer that is asked for again counts against the budget, which ends the search", async () => {
+test("a repeated request for an answer counts against the budget, which ends the search", async () => {
   const { options } = scripted({
     thinker: [{ text: "hmm", ...usage(1) }],
     gap: [{ json: { research_complete: false, outstanding_gaps: ["x"] }, ...usage(1) }],
@@ -25,7 +25,7 @@ test("an answer that is asked for again counts against the budget, which ends th
   expect(run.report).toContain("Incomplete: research: Budget exceeded: tokens")
 })
 
-test("a budget of the run that ends in the middle of asking again still leads to the writer", async () => {
+test("a run budget that ends during a repeated request still leads to the writer", async () => {
   const { options } = scripted({ selector: ["no JSON"] })
   const run = await watched(
     // The thinker, the gap, the selector: its second call does not fit.
@@ -35,7 +35,7 @@ test("a budget of the run that ends in the middle of asking again still leads to
   expect(run.report).toContain("Budget exceeded: modelCalls")
 })
 
-/** Every agent answers by its role; titles and texts are the test's. */
+/** Every agent answers by its role; the test provides titles and texts. */
 function against(titles: readonly string[], writes: string, opens = "All in all [1].") {
   const outline = titles.map((title, i) => ({ title, key_question: `What about ${i}?` }))
   const answers: Record<string, unknown> = {
@@ -64,7 +64,7 @@ const deep = (model: ReturnType<typeof against>, find = tea, options = {}) =>
     }).stream("Tea?"),
   )
 
-describe("a plan whose titles are markup", () => {
+describe("a plan whose titles contain markup", () => {
   const titles = [
     "# [x](javascript:alert(1)) <img src=x onerror=alert(1)>",
     "</h2><script>alert(1)</script>",
@@ -75,7 +75,7 @@ describe("a plan whose titles are markup", () => {
     "- item\n## Sources",
   ]
 
-  test("has them as words, in the text, in the contents and in the page", async () => {
+  test("has them as plain words, in the text, in the contents and in the page", async () => {
     const { report, result } = await deep(against(titles, "Tea [1]."))
     expect(result.status).toBe("completed")
     expect(report).not.toMatch(/(?<!\\)\]\(javascript|(?<!\\)<img|!\[y/)
@@ -87,7 +87,7 @@ describe("a plan whose titles are markup", () => {
   })
 })
 
-test("forged citations, sources and notes of a model are none", async () => {
+test("forged citations, sources and notes of a model are removed", async () => {
   const writes =
     "Tea cures all [7][99].\n\nTea is old [1].\n\n## Also read\n\n- [Journal](https://evil.example)\n\n## Sources\n\n7. [Journal](https://evil.example)"
   const { report, result } = await deep(against(["Green"], writes, "Proven [42]. All [1]."))
@@ -99,7 +99,7 @@ test("forged citations, sources and notes of a model are none", async () => {
   expect(statements).toEqual({ total: 4, withoutSource: 2 })
 })
 
-test("a source that fails from some point on is reported, and what it gave before is used", async () => {
+test("a source that starts to fail is reported, and its earlier results are used", async () => {
   let left = 2
   const failing = (query: string) => {
     if (left-- > 0) return tea(query)
@@ -111,7 +111,7 @@ test("a source that fails from some point on is reported, and what it gave befor
   expect(report).toContain("| 1 | On tea |")
 })
 
-test("a huge document is cut, and a huge report keeps its words", async () => {
+test("a huge document is truncated, and a huge report keeps its words", async () => {
   const huge = (query: string) => ({
     output: "x".repeat(1_000_000),
     sources: [
@@ -126,7 +126,7 @@ test("a huge document is cut, and a huge report keeps its words", async () => {
 })
 
 test.each(["planner", "thinker", "gap", "selector", "judge", "writer", "synthesizer"])(
-  "the run's own budget may end at any stage, here when the %s is called: a report comes all the same",
+  "the run's own budget may end at any stage, here when the %s is called: there is still a report",
   async (agent) => {
     const order = ["planner", "thinker", "gap", "selector", "judge", "writer", "synthesizer"]
     const calls = order.indexOf(agent)

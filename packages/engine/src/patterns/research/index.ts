@@ -11,7 +11,6 @@ export type {
   ResearchSource,
 } from "./report/report.ts"
 export { reportHtml } from "./report/report-page.ts"
-export type { JudgeAnswer, ResearchTask } from "./research-answers.ts"
 export {
   type ResearchEvent,
   type ResearchEventType,
@@ -29,7 +28,7 @@ export {
   type ResearchRole,
   type TextEmbeddings,
 } from "./research-options.ts"
-export type { Evidence, Iteration, ToolCallMade } from "./research-state.ts"
+export type { Evidence, Iteration, JudgeAnswer, ResearchTask, ToolCallMade } from "./research-state.ts"
 export {
   documentsTool,
   pageTool,

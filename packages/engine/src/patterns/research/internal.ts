@@ -1,2 +1,2 @@
-/** What other patterns use besides the public entry. */
-export { tagged } from "./research-prompts.ts"
+/** Exports for other patterns, in addition to the public entry. */
+export { tagged } from "./research-agents.ts"

@@ -1,10 +1,24 @@
 /** The agents of a research: their instructions, and how they are called. */
 import { type AgentCore, makeCore, runAgent } from "../../agents/internal.ts"
-import { isSuperstepError } from "../../core/index.ts"
+import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import type { Context, Schema } from "../../runtime/index.ts"
-import { gapSchema, judgeSchema, modeSchema, plannerSchema, selectorSchema } from "./research-answers.ts"
+import { cutText } from "../../text/index.ts"
 import { reportMissing } from "./research-budget.ts"
 import type { ResearchOptions, ResearchRole } from "./research-options.ts"
+import {
+  ASSIGNMENT,
+  type Assignment,
+  CONVERSATION,
+  EVIDENCE,
+  gapSchema,
+  type Iteration,
+  judgeSchema,
+  modeSchema,
+  plannerSchema,
+  selectorSchema,
+  VERDICTS,
+} from "./research-state.ts"
+import type { ResearchTool } from "./research-tools.ts"
 
 /** Web pages are untrusted, and every agent here reads them. */
 const MATERIAL =
@@ -26,7 +40,7 @@ export const INSTRUCTIONS: Readonly<Record<ResearchRole, string>> = {
 
 const SECTION_WRITER = `You write one section of a larger report, without its heading; headings inside it start at level 2. ${WRITING}`
 
-/** The question's words decide the mode as well, so it is not asked for again. */
+/** The question's words decide the mode as well, so the answer is not requested again. */
 const REPAIRS: { readonly [R in ResearchRole]?: number } = { gap: 1, selector: 1, judge: 1, planner: 1 }
 
 /** Each agent is created once, on first use. */
@@ -63,7 +77,7 @@ export async function askText(core: AgentCore, prompt: string, ctx: Context): Pr
   return ((await runAgent(core, prompt, ctx)) as string).trim()
 }
 
-/** Undefined where the answer cannot be read, or a filter kept it back. */
+/** Undefined if the answer is unreadable, or was blocked by a content filter. */
 export async function tryAsk<T>(core: AgentCore, prompt: string, ctx: Context): Promise<T | undefined> {
   try {
     return (await runAgent(core, prompt, ctx)) as T
@@ -76,7 +90,7 @@ export async function tryAsk<T>(core: AgentCore, prompt: string, ctx: Context): 
   }
 }
 
-/** As `tryAsk`; an answer that cannot be read, also when it was asked for again, is reported. */
+/** Like `tryAsk`, but reports an answer that stays unreadable after a retry. */
 export async function askOrReport<T>(core: AgentCore, prompt: string, ctx: Context): Promise<T | undefined> {
   const answer = await tryAsk<T>(core, prompt, ctx)
   if (answer === undefined) reportMissing(ctx, "research", `The answer of "${core.name}" could not be read.`)
@@ -84,3 +98,110 @@ export async function askOrReport<T>(core: AgentCore, prompt: string, ctx: Conte
 }
 
 const UNREADABLE = new Set(["OUTPUT_INVALID", "MODEL_FILTERED"])
+
+/** Builds the prompts of the agents from the state of the research. */
+
+/** About 6,000 tokens. */
+const MAX_HISTORY = 24_000
+const MAX_FINDING = 1_500
+const MAX_FINDINGS = 2_000
+
+export function assignmentOf(ctx: Context): Assignment {
+  const assignment = ctx.state.get(ASSIGNMENT)
+  if (assignment !== undefined) return assignment
+  const text = "The run's limits allow no work at all. Raise them."
+  throw new SuperstepError("RESEARCH_NOT_STARTED", text, { retryable: false })
+}
+
+/** For the agents that think and that look for gaps. */
+export function progressPrompt(ctx: Context): string {
+  return prompt(ctx, history(ctx))
+}
+
+export function selectPrompt(ctx: Context, gap: string, tools: readonly ResearchTool[]): string {
+  const list = tools.map(({ name, description }) => `- ${name}: ${description}`).join("\n")
+  const next = ctx.state.get(VERDICTS).at(-1)?.next_search_queries ?? []
+  const made = ctx.state
+    .get(CONVERSATION)
+    .flatMap(({ tool_calls = [] }) => tool_calls.map(({ agent, query }) => `- ${agent}: ${query}`))
+  return parts(
+    `Tool agents:\n${list}`,
+    made.length === 0 ? "" : `Searches that were made:\n${made.join("\n")}`,
+    next.length === 0
+      ? ""
+      : `Searches that the judge proposes:\n${next.map((query) => `- ${query}`).join("\n")}`,
+    `The research is on: ${assignmentOf(ctx).query}`,
+    `Question: ${gap}`,
+  )
+}
+
+export function judgePrompt(ctx: Context, evidence: string): string {
+  return prompt(ctx, evidence)
+}
+
+export function writePrompt(ctx: Context, evidence: string): string {
+  const { query, title } = assignmentOf(ctx)
+  const results = ctx.state
+    .get(CONVERSATION)
+    .flatMap(({ findings = [] }) => findings)
+    .filter((text) => text !== "")
+  const isBare = ctx.state.get(EVIDENCE).length === 0 && results.length > 0
+  return parts(
+    background(ctx),
+    evidence,
+    isBare ? `Search results:\n${tagged("result", cutText(results.join("\n"), MAX_FINDINGS))}` : "",
+    `Question: ${query}${title === undefined ? "" : ` (for the section "${title}")`}`,
+  )
+}
+
+/** Material first, the question last: the text before the question is to be judged, not obeyed. */
+function prompt(ctx: Context, material: string): string {
+  return parts(background(ctx), material, `Question: ${assignmentOf(ctx).query}`)
+}
+
+function background(ctx: Context): string {
+  const { background: known = "" } = assignmentOf(ctx)
+  return known === "" ? "" : tagged("context", known)
+}
+
+/** The latest passes that fit. */
+function history(ctx: Context): string {
+  const passes = ctx.state
+    .get(CONVERSATION)
+    .map(passText)
+    .filter((text) => text !== "")
+  const kept: string[] = []
+  let room = MAX_HISTORY
+  for (const text of passes.reverse()) {
+    room -= text.length
+    if (room < 0 && kept.length > 0) break
+    kept.unshift(text)
+  }
+  return kept.join("\n\n")
+}
+
+function passText({ thoughts = "", gap, tool_calls: calls = [], findings = [] }: Iteration): string {
+  const found = findings.map((text, i) => {
+    const { agent = "", query = "" } = calls[i] ?? {}
+    return tagged("result", cutText(text, MAX_FINDING), { tool: agent, query })
+  })
+  const searched = findings.length === 0 || gap === undefined ? "" : `The gap was: ${gap}`
+  return parts(thoughts === "" ? "" : tagged("context", thoughts), searched, ...found)
+}
+
+/** Puts untrusted text between tags that it cannot close. */
+export function tagged(
+  name: "context" | "document" | "result",
+  text: string,
+  attributes: Readonly<Record<string, string>> = {},
+): string {
+  const rendered = Object.entries(attributes).map(
+    ([key, value]) => ` ${key}="${value.replace(/["<>\n]/g, " ")}"`,
+  )
+  const safe = text.replace(/<(\/?)(context|document|result)\b/gi, "<$1 $2")
+  return `<${name}${rendered.join("")}>\n${safe.trim()}\n</${name}>`
+}
+
+function parts(...texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n")
+}

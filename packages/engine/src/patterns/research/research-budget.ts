@@ -1,11 +1,11 @@
 /**
- * What a research may use. It is looked at before every node that is not the last one, so that the writer always runs: at
- * the end of the previous node, as its usage is recorded by then, and a restart decides the same.
+ * The budget of a research. It is checked before every node except the last one, so that the writer always runs. The
+ * check is at the end of the previous node, when its usage is recorded, so a restart decides the same.
  *
- * B1 a part is used up when as much as its limit is used, or more.
- * B2 tokens are those of this workflow alone: a section does not pay for another.
- * B3 the time limit also ends running work; results so far stay.
- * B4 time is that in which the nodes are at work: a run that was stopped, and resumes a day later, has what it had left.
+ * B1 A part is exhausted when its limit is reached.
+ * B2 Tokens are those of this workflow alone: a section does not pay for another.
+ * B3 The time limit also ends running work; results so far stay.
+ * B4 Time counts while nodes execute: a run that was stopped and resumes a day later has the same time left.
  */
 import type { LimitNotice } from "../../builder/index.ts"
 import { SuperstepError } from "../../core/index.ts"
@@ -29,16 +29,16 @@ export function limitsOf(budget: ResearchBudget = {}): Limits {
   return { tokens, seconds, iterations }
 }
 
-/** The total of a deep research: passes are counted by section. */
+/** The total of a deep research. Passes are counted by section. */
 export function totalOf({ budget = {} }: DeepResearchOptions): Limits {
   const { tokens = TOKENS, seconds = SECONDS } = budget
   return { tokens, seconds }
 }
 
-/** Of what is left, so much is for the searches of the sections; the rest is for writing. */
+/** The share of the remaining budget for the searches of the sections. The rest is for writing. */
 const FOR_SECTIONS = 0.75
 
-/** A section's part of the tokens: the same for all of them, whenever they begin. */
+/** A section's part of the tokens: the same for all, whenever they start. */
 export function tokenShare({ limits }: Assignment, sections: number, ctx: Context): number {
   return Math.floor((tokensLeft(limits, ctx) * FOR_SECTIONS) / sections)
 }
@@ -59,7 +59,7 @@ export function shareOf(
 ): Limits {
   const { seconds = Number.POSITIVE_INFINITY } = limits
   const time = Math.max(0, seconds - ctx.state.get(SPENT))
-  const rounds = Math.ceil((of - index) / atOnce(options, of))
+  const rounds = Math.ceil((of - index) / concurrentSections(options, of))
   const passes = options.budget?.iterations
   const share = {
     tokens: Math.min(tokens, tokensLeft(limits, ctx)),
@@ -74,8 +74,8 @@ export function shareOf(
   }
 }
 
-/** How many sections are worked on at the same time. */
-export function atOnce({ concurrency }: DeepResearchOptions, sections: number): number {
+/** The number of concurrent sections. */
+export function concurrentSections({ concurrency }: DeepResearchOptions, sections: number): number {
   return Math.max(1, Math.min(concurrency ?? sections, sections))
 }
 
@@ -83,14 +83,14 @@ function tokensLeft({ tokens = Number.POSITIVE_INFINITY }: Limits, ctx: Context)
   return Math.max(0, tokens - tokensUsed(ctx))
 }
 
-/** Of a node's beginning: how many seconds it has taken. */
+/** Measures the seconds since a node started. */
 export function stopwatch({ clock }: Context): () => number {
   const startedAt = clock.now()
   return () => (clock.now() - startedAt) / 1_000
 }
 
-/** The parts that are used up, in a fixed order; `passes` of the loop are done, and a node has taken `seconds` by now. */
-export function usedUp(ctx: Context, { limits }: Assignment, passes = 0, seconds = 0): BudgetPart[] {
+/** The exhausted parts, in a fixed order, after `passes` of the loop and `seconds` of the current node. */
+export function exhaustedParts(ctx: Context, { limits }: Assignment, passes = 0, seconds = 0): BudgetPart[] {
   const parts: [BudgetPart, number | undefined, number][] = [
     ["tokens", limits.tokens, tokensUsed(ctx)],
     ["time", limits.seconds, ctx.state.get(SPENT) + seconds],
@@ -105,7 +105,7 @@ export function breachText(parts: readonly string[]): string {
 
 const ORDER: readonly string[] = ["tokens", "time", "iterations"]
 
-/** What was used up where the engine itself stopped the run, by the run's own limits. */
+/** The exhausted parts if the engine stopped the run because of the run's own limits. */
 function breachOfRun({ code, message }: LimitNotice, own: readonly BudgetPart[]): string {
   const named = /^Budget exceeded: (.+)$/.exec(message)?.[1]?.split(", ") ?? []
   const parts = new Set<string>([...own, ...named, ...(code === "RUN_TIMEOUT" ? ["time"] : [])])
@@ -114,7 +114,7 @@ function breachOfRun({ code, message }: LimitNotice, own: readonly BudgetPart[])
   return breachText([...ORDER.filter((part) => parts.has(part)), ...others])
 }
 
-/** Records what is asked, and what is missing before anything is searched. */
+/** Records the assignment, and the problems that are known before any search. */
 export function beginResearch(assignment: Assignment, options: ResearchOptions, ctx: Context): Assignment {
   ctx.state.write(ASSIGNMENT, assignment)
   for (const { source, reason } of options.incomplete ?? []) reportMissing(ctx, source, reason)
@@ -125,7 +125,7 @@ export function reportMissing(ctx: Context, source: string, reason: string): voi
   reportIncomplete(ctx, source, reason, "research.incomplete")
 }
 
-/** Records that the budget is used up, as found by a node's own check or by the engine's limits. */
+/** Records that the budget is exhausted, as found by a node's own check or by the engine's limits. */
 export function recordBreach(
   cause: LimitNotice | { readonly to: string; readonly parts?: readonly string[] | undefined },
   passes: number,
@@ -135,13 +135,13 @@ export function recordBreach(
   const message =
     "to" in cause
       ? breachText(cause.parts ?? [])
-      : breachOfRun(cause, assignment === undefined ? [] : usedUp(ctx, assignment, passes))
+      : breachOfRun(cause, assignment === undefined ? [] : exhaustedParts(ctx, assignment, passes))
   ctx.state.write(BREACH, message)
   reportMissing(ctx, "research", message)
   return message
 }
 
-/** Runs work that stops when the time is up; undefined if it was (B3). The steps it recorded still count. */
+/** Runs work that stops when the time is up; then returns undefined (B3). The steps it recorded still count. */
 export async function withinTime<T>(
   ctx: Context,
   { limits }: Assignment,

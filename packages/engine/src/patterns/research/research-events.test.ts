@@ -45,7 +45,7 @@ test("of a run that fails end with its error", async () => {
   expect(events.at(-1)).toMatchObject({ type: "error", data: { status: "failed" } })
 })
 
-test("can be had of a run that is over, from its store, all but the text as it came", async () => {
+test("of a finished run can be read from its store, except streamed text", async () => {
   const { options } = scripted({ judge: [{ json: verdict(true) }] })
   const store = memoryStore()
   const run = iterativeResearch(options).stream("What is tea?", { store, runId: "r" })
@@ -57,7 +57,7 @@ test("can be had of a run that is over, from its store, all but the text as it c
   expect(await all(researchEvents(later()))).toEqual(live)
 })
 
-test("say which section they belong to", async () => {
+test("have the section that they belong to", async () => {
   const outline = ["Green", "Black"].map((title) => ({ title, key_question: `What is ${title}?` }))
   const { options } = scripted({
     planner: [{ json: { background_context: "", report_outline: outline, report_title: "Teas" } }],

@@ -1,11 +1,11 @@
 /**
- * The events of a research, for user interfaces: a projection of the run's event stream, live or from a store. Nothing is
- * stored for it: the events of a run are enough.
+ * The events of a research for user interfaces: a projection of the run's event stream, live or from a store. It needs no
+ * storage of its own.
  */
 import { addUsage, type Json, type Usage } from "../../core/index.ts"
 import type { RunEvent } from "../../runtime/index.ts"
-import type { ResearchTask } from "./research-answers.ts"
 import type { Way } from "./research-loop.ts"
+import type { ResearchTask } from "./research-state.ts"
 
 export type ResearchEventType =
   | "started"
@@ -22,9 +22,9 @@ export type ResearchEventType =
 export interface ResearchEvent {
   readonly type: ResearchEventType
   readonly message: string
-  /** With `section` where it belongs to one. */
+  /** Has `section` if the event belongs to one. */
   readonly data: { readonly [key: string]: Json }
-  /** The pass of the loop, from 1; 0 before the first. */
+  /** The pass of the loop, from 1. 0 before the first. */
   readonly iteration: number
   /** Milliseconds since the epoch. */
   readonly time: number
@@ -51,7 +51,7 @@ type Projected = Pick<ResearchEvent, "type" | "message"> & Partial<Pick<Research
 /** Translates the events of a run, one by one, into research events. */
 export class ResearchProjection {
   readonly #sections = new Map<string, ResearchSection>()
-  /** The pass that each workflow of the run is in. */
+  /** The current pass of each workflow of the run. */
   readonly #passes = new Map<string, number>()
   #usage: Usage = {}
   #report: Json | undefined

@@ -1,10 +1,10 @@
 /**
- * The loop of a research: think, find the gap, choose searches, search, judge, until the evidence suffices or the budget is
- * spent; then write. Results are in the state, written once; messages only carry the route.
+ * The loop of a research: think, find the gap, choose searches, search, judge, until the evidence suffices or the budget
+ * is exhausted; then write. Results are in the state, written once; messages only carry the route.
  *
- * L1 the budget is looked at before every node but the writer, which always runs.
- * L2 an answer that cannot be read, and a search that fails, never end the run; both are reported.
- * L3 a search that an earlier pass made is not made again.
+ * L1 The budget is checked before every node except the writer, which always runs.
+ * L2 An unreadable answer or a failed search never ends the run; both are reported.
+ * L3 A search that an earlier pass made is not repeated.
  */
 import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
@@ -15,27 +15,40 @@ import { incomplete } from "../failures.ts"
 import { agentStage } from "../stage-node.ts"
 import { rememberedEmbeddings, shownEvidence } from "./evidence.ts"
 import type { ResearchReport } from "./report/report.ts"
-import { askOrReport, askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
-import type { GapAnswer, JudgeAnswer, ResearchTask, SelectorAnswer } from "./research-answers.ts"
+import {
+  askOrReport,
+  askText,
+  assignmentOf,
+  judgePrompt,
+  progressPrompt,
+  type ResearchAgents,
+  researchAgents,
+  selectPrompt,
+  tryAsk,
+  writePrompt,
+} from "./research-agents.ts"
 import {
   type BudgetPart,
   beginResearch,
+  exhaustedParts,
   limitsOf,
   recordBreach,
   reportMissing,
   stopwatch,
-  usedUp,
   withinTime,
 } from "./research-budget.ts"
 import { checkResearchOptions, type ResearchOptions } from "./research-options.ts"
-import { assignmentOf, judgePrompt, progressPrompt, selectPrompt, writePrompt } from "./research-prompts.ts"
 import {
   ASSIGNMENT,
   type Assignment,
   BREACH,
   CONVERSATION,
   EVIDENCE,
+  type GapAnswer,
+  type JudgeAnswer,
   REPORT,
+  type ResearchTask,
+  type SelectorAnswer,
   SPENT,
   VERDICTS,
   withEvidence,
@@ -44,19 +57,19 @@ import { WEB_SEARCH } from "./research-tools.ts"
 import { type MakeSearch, recordedSearch, runTasks } from "./run-tasks.ts"
 import { isQuery, oneLine, searchKey } from "./search-key.ts"
 
-/** From node to node. `iteration` counts passes from 1; the optional fields are for observers. */
+/** A message between nodes. `iteration` counts passes from 1; the optional fields are for observers. */
 export interface Way {
   readonly to: "think" | "gap" | "select" | "search" | "judge" | "budget" | "write"
   readonly iteration: number
   readonly parts?: readonly BudgetPart[] | undefined
   readonly gap?: string | undefined
   readonly tasks?: readonly ResearchTask[] | undefined
-  /** Sources that were not known before, and searches that failed. */
+  /** New sources, and failed searches. */
   readonly found?: number | undefined
   readonly failed?: number | undefined
-  /** Why they failed, each once. */
+  /** The distinct reasons of the failures. */
   readonly reasons?: readonly string[] | undefined
-  /** Searches that an earlier pass made: they are not made again. */
+  /** Searches that an earlier pass made, and that are not repeated. */
   readonly repeated?: number | undefined
   readonly verdict?: JudgeAnswer | undefined
   readonly message?: string | undefined
@@ -70,14 +83,14 @@ export interface Loop<In, Out> {
   assign(input: In): Assignment
   /** Default: each search is a step of its pass. */
   search?(assignment: Assignment): MakeSearch
-  /** What comes out, from what the writer wrote and the evidence that it was shown: places in the list, from 0. */
+  /** Creates the output from the writer's text and the evidence that it received: positions in the list, from 0. */
   finish(text: string, shown: ReadonlySet<number>, ctx: Context): Out | Promise<Out>
 }
 
-/** Searches in one pass. */
+/** Maximum searches in one pass. */
 const MAX_TASKS = 10
 const MAX_REASON_LENGTH = 500
-// The budget counts passes.
+// The budget limits the passes.
 const SUPERSTEPS = 1_000_000
 
 export function researchLoop<In, Out>(
@@ -179,7 +192,7 @@ function passNodes(options: PassOptions, agents: ResearchAgents) {
         reportMissing(ctx, sourceOf(tasks[i]), reason)
         return [reason]
       })
-      // Every search of the same documents skips the same files: they are reported once.
+      // Every search of the same documents skips the same files, so they are reported once.
       const reported = new Set(ctx.state.get(incomplete).map(({ source }) => source))
       for (const { source, reason } of results.flatMap((one) => one.incomplete ?? [])) {
         if (reported.has(source)) continue
@@ -209,7 +222,7 @@ function passNodes(options: PassOptions, agents: ResearchAgents) {
   return { think, gap, select, search, judge }
 }
 
-/** Which search it was. */
+/** The name of the search. */
 function sourceOf(task: ResearchTask | undefined): string {
   return task === undefined ? "search" : `${task.agent} "${cutText(task.query, 200)}"`
 }
@@ -222,7 +235,7 @@ const GO_ON: JudgeAnswer = {
   reasoning: "The judge's answer could not be read.",
 }
 
-/** A node that is left when the time is up, and that says where to go (L1). */
+/** A node that ends when the time is up, and returns the next route (L1). */
 function stage(
   id: Way["to"],
   run: (way: Way, ctx: Context) => Promise<Way>,
@@ -240,21 +253,21 @@ function stage(
   return kind === "agent" ? agentStage(id, within) : node(id, within)
 }
 
-/** On to where a node wants to go, unless that is not the writer and something is used up (L1). */
+/** The route that a node requested; the writer instead if the budget is exhausted (L1). */
 function onward(way: Way, ctx: Context, assignment: Assignment, seconds = 0): Way {
   if (way.to === "write") return way
   const passes = ctx.state.get(VERDICTS).length + (way.verdict === undefined ? 0 : 1)
-  const parts = usedUp(ctx, assignment, passes, seconds)
+  const parts = exhaustedParts(ctx, assignment, passes, seconds)
   return parts.length === 0 ? way : { ...way, to: "budget", parts }
 }
 
-/** Searches with words, each once: most engines are paid by the search. */
+/** Non-empty searches without duplicates: most search engines charge per search. */
 function withoutRepeats(tasks: readonly ResearchTask[]): ResearchTask[] {
   const keys = tasks.map(searchKey)
   return tasks.filter(({ query }, i) => query.trim() !== "" && keys.indexOf(keys[i] as string) === i)
 }
 
-/** For the gap, or for the question where the gap is no query. */
+/** A search for the gap, or for the question if the gap is not a query. */
 function plainSearch({ tools }: ResearchOptions, gap: string, ctx: Context): ResearchTask {
   const tool = tools.find(({ name }) => name === WEB_SEARCH) ?? tools[0]
   const { query } = assignmentOf(ctx)
@@ -262,7 +275,7 @@ function plainSearch({ tools }: ResearchOptions, gap: string, ctx: Context): Res
   return { agent: tool?.name ?? WEB_SEARCH, query: isFit ? gap : oneLine(query) }
 }
 
-/** The gap where none can be read. */
+/** The fallback if the gap is unreadable. */
 function continued(query: string): string {
   return `Continue research on: ${query}`
 }
@@ -277,12 +290,12 @@ export interface FinishedReport {
   readonly report: ResearchReport
 }
 
-/** Gives a report in Markdown; the state has it as data, as `report`. */
+/** Returns a report in Markdown; the state has it as data, as `report`. */
 export function iterativeResearch(options: ResearchOptions): Workflow<string, string> {
   return iterativeReport(options, ({ text }) => text)
 }
 
-/** `finish` makes the output of the report. */
+/** `finish` creates the output from the report. */
 export function iterativeReport<Out>(
   options: ResearchOptions,
   finish: (report: FinishedReport) => Out,

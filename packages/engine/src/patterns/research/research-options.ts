@@ -1,4 +1,4 @@
-/** What a research is made of, as its author writes it. */
+/** The options of a research. */
 import type { AgentOptions } from "../../agents/index.ts"
 import { SuperstepError } from "../../core/index.ts"
 import type { ModelRef } from "../../models/index.ts"
@@ -17,36 +17,36 @@ export const RESEARCH_ROLES = [
   "synthesizer",
 ] as const
 
-/** The agents of a research, by their names in usage and scripts. */
+/** The agents of a research, by their names in usage and in scripts. */
 export type ResearchRole = (typeof RESEARCH_ROLES)[number]
 
 export interface ResearchOptions {
   /** The workflow's name. Default: `research`, `iterative-research` or `deep-research`. */
   readonly name?: string | undefined
-  /** For every agent that `models` does not name. */
+  /** The model of every agent that `models` does not name. */
   readonly model: Models
   readonly models?: { readonly [R in ResearchRole]?: Models | undefined } | undefined
-  /** How models are called: retries, time-outs, prices. */
+  /** Options of model calls: retries, timeouts, prices. */
   readonly calling?: AgentOptions["calling"]
-  /** What can be searched, `web_search` first where there is one; the selector chooses by their descriptions. */
+  /** The tools that search, `web_search` first if there is one. The selector chooses by their descriptions. */
   readonly tools: readonly ResearchTool[]
   readonly budget?: ResearchBudget | undefined
-  /** What is missing from the sources before the research begins, such as documents that could not be read. */
+  /** Problems of the sources that are known before the research begins, such as unreadable documents. */
   readonly incomplete?: readonly Incomplete[] | undefined
-  /** Finds evidence by meaning where there is more of it than a model is shown; without them, by words. */
+  /** Selects evidence by meaning if there is more than a model receives. Without embeddings, it is selected by words. */
   readonly embeddings?: TextEmbeddings | undefined
 }
 
 export interface DeepResearchOptions extends ResearchOptions {
-  /** The most that one section may use. Default: an equal share of the total, and 10 iterations. */
+  /** The maximum for one section. Default: an equal share of the total, and 10 iterations. */
   readonly sectionBudget?: ResearchBudget | undefined
-  /** Sections that are worked on at the same time. Default: all. */
+  /** Concurrent sections. Default: all. */
   readonly concurrency?: number | undefined
 }
 
 export type Models = ModelRef | readonly ModelRef[]
 
-/** What ends the search; the writer runs all the same. */
+/** Limits of the search. The writer runs in any case. */
 export interface ResearchBudget {
   /** Input and output together. Default 100,000. */
   readonly tokens?: number | undefined
@@ -56,9 +56,9 @@ export interface ResearchBudget {
   readonly iterations?: number | undefined
 }
 
-/** Texts as vectors: near in meaning, near in space. */
+/** Embeddings: vectors of texts, in which similar meaning is a small distance. */
 export interface TextEmbeddings {
-  /** As many vectors as texts, in their order. */
+  /** Returns one vector per text, in the same order. */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly ArrayLike<number>[]>
 }
 
@@ -66,7 +66,7 @@ export const TOKENS = 100_000
 export const SECONDS = 600
 export const ITERATIONS = 10
 
-/** Rejects what cannot be meant, before anything runs. */
+/** Rejects invalid options before anything runs. */
 export function checkResearchOptions(options: DeepResearchOptions): void {
   const { model, tools, concurrency } = options
   if (model === undefined) throw invalid('set a model, such as "openai/gpt-5" or "offline".')

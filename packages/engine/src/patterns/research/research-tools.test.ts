@@ -34,19 +34,19 @@ const reader: PageReader = {
 }
 
 describe("web search", () => {
-  test("gives the results as sources, the best with the text of their pages", async () => {
+  test("returns the results as sources, the best with the text of their pages", async () => {
     const { output, sources } = await webSearchTool({ search: search(9), reader }).run(task("tea"), call)
     expect(sources).toHaveLength(5)
     expect(sources.slice(0, 3)).toEqual([
       { url: "https://t.example/0", title: "T0", text: "whole text of https://t.example/0" },
-      // A page that cannot be read leaves what the engine says of it.
+      // A page that cannot be read leaves the engine's snippet.
       { url: "https://t.example/1", title: "T1", text: "snippet 1" },
       { url: "https://t.example/2", title: "T2", text: "snippet 2" },
     ])
     expect(output).toContain("T2 (https://t.example/2)\nsnippet 2")
   })
 
-  test("says when nothing is found", async () => {
+  test("reports that nothing was found", async () => {
     expect(await webSearchTool({ search: search(0) }).run(task("tea"), call)).toEqual({
       output: 'Nothing was found on the web for "tea".',
       sources: [],
@@ -67,7 +67,7 @@ describe("the page reader", () => {
   })
 })
 
-test("authors and dates come with the sources, the page's own before the engine's", async () => {
+test("authors and dates are part of the sources, those of the page before those of the engine", async () => {
   const dated: WebSearch = {
     name: "dated",
     search: async () => [
@@ -95,7 +95,7 @@ test("authors and dates come with the sources, the page's own before the engine'
   expect(asked("writer")[0]).toContain('author=\\"Grace\\" date=\\"2026\\"')
 })
 
-test("own documents are found with their places", async () => {
+test("own documents are found with their positions", async () => {
   const documents: Retriever = {
     name: "handbook",
     search: async (query, { limit } = {}) =>
@@ -109,7 +109,7 @@ test("own documents are found with their places", async () => {
   expect((await tool.run(task("rye"), call)).output).toBe('Nothing was found in handbook for "rye".')
 })
 
-test("an excerpt has the paragraphs that fit the question, in their order, and is never longer than it may be", () => {
+test("an excerpt has the paragraphs that match the question, in order, and is never too long", () => {
   const text = `${"About rye. ".repeat(30)}\n\nTea grows in China.\n\n${"About oats. ".repeat(30)}\n\nTea is drunk hot.`
   const excerpt = excerptOf(text, "where does tea grow", 150)
   expect(excerpt).toContain("Tea grows in China.\n\n")
@@ -147,7 +147,7 @@ describe("a research over a search engine on this machine", () => {
     expect(report).toContain(`1. [Tea](<http://127.0.0.1:${server.port}/tea>)`)
   })
 
-  test("keeps to what the engine says of pages that cannot be read: a PDF, an error, a way to where keys are", async () => {
+  test("uses the engine's snippet for pages that cannot be read: a PDF, an error, a private address", async () => {
     const server = await loopbackServer(({ url }, response) => {
       if (url === "/pdf") return response.writeHead(200, { "content-type": "text/html" }).end("%PDF-1.7")
       if (url === "/gone") return response.writeHead(404).end()

@@ -1,14 +1,17 @@
-/** What a research can search: tool agents, which a task names. One that fails gives an error message, and the run continues. */
+/**
+ * The tools of a research: tool agents, which a task names. A tool that fails returns an error message, and the run
+ * continues.
+ */
 import type { Clock } from "../../runtime/index.ts"
 import { isInPair } from "../../text/index.ts"
 import { scoresOf } from "../../text/internal.ts"
 import type { PageReader, Retriever, WebResult, WebSearch } from "../ports.ts"
-import type { ResearchTask } from "./research-answers.ts"
+import type { ResearchTask } from "./research-state.ts"
 
 export interface ResearchTool {
-  /** What a task calls it by. */
+  /** The name in tasks. */
   readonly name: string
-  /** What it is good for: the selector chooses by it. */
+  /** What it is good for. The selector chooses by it. */
   readonly description: string
   run(task: ResearchTask, call: ResearchCall): Promise<ToolFinding>
 }
@@ -21,17 +24,17 @@ export interface ResearchCall {
 export interface ToolFinding {
   readonly output: string
   readonly sources: readonly ToolSource[]
-  /** What the tool could not cover; the report mentions it. */
+  /** Parts that the tool could not cover. The report mentions them. */
   readonly incomplete?: readonly { readonly source: string; readonly reason: string }[] | undefined
 }
 
 export interface ToolSource {
-  /** An address on the web, or a file with its place. */
+  /** A web address, or a file with a position. */
   readonly url: string
   readonly title?: string | undefined
-  /** What it says to the task. Absent: the tool's output is all there is. */
+  /** The text that is relevant to the task. Absent: only the tool's output. */
   readonly text?: string | undefined
-  /** Who wrote it, and when: 2026-03-14, where known. */
+  /** The author and the date (2026-03-14), if known. */
   readonly author?: string | undefined
   readonly date?: string | undefined
 }
@@ -40,16 +43,16 @@ export const WEB_SEARCH = "web_search"
 const RESULTS = 5
 const PAGES_READ = 2
 const PASSAGES = 8
-/** Characters of one page that become evidence. */
+/** Maximum characters of one page that become evidence. */
 const EXCERPT = 3_000
 
 export interface WebSearchToolOptions {
   readonly search: WebSearch
-  /** Reads the best results, so that evidence is more than a line. */
+  /** Reads the best results, so that evidence is more than a snippet. */
   readonly reader?: PageReader | undefined
   /** Default 5. */
   readonly results?: number | undefined
-  /** How many of them are read. Default 2. */
+  /** The number of results to read. Default 2. */
   readonly pages?: number | undefined
 }
 
@@ -70,7 +73,7 @@ export function webSearchTool(options: WebSearchToolOptions): ResearchTool {
       return { ...found, ...facts(page), ...(text !== "" && { text }) }
     } catch (error) {
       if (signal.aborted) throw error
-      // A page that cannot be read still has what the engine says of it.
+      // If a page is unreadable, the search engine's snippet remains.
       return found
     }
   }
@@ -98,7 +101,7 @@ export function pageTool(reader: PageReader): ResearchTool {
       if (address === undefined) {
         return { output: "No page was named: give its address as entity_website.", sources: [] }
       }
-      // A host with its port looks like a scheme, so only one that is written out counts.
+      // A host with a port looks like a scheme, so only an explicit scheme counts.
       const full = /^[a-z][a-z0-9+.-]*:(?:\/\/|[^\d])/i.test(address) ? address : `https://${address}`
       const page = await reader.read(full, { signal })
       const { url, title, text } = page
@@ -108,7 +111,7 @@ export function pageTool(reader: PageReader): ResearchTool {
   }
 }
 
-/** Searches one's own documents. */
+/** Searches the user's own documents. */
 export function documentsTool(
   documents: Retriever,
   options: { name?: string; description?: string } = {},
@@ -133,7 +136,7 @@ export function documentsTool(
   }
 }
 
-/** Who wrote it and when, where that is known. */
+/** The author and the date, if known. */
 function facts({ author, date }: { author?: string | undefined; date?: string | undefined }) {
   return { ...(author !== undefined && { author }), ...(date !== undefined && { date }) }
 }
@@ -142,7 +145,7 @@ function asText({ title, url, text }: { title: string; url: string; text: string
   return `${title}${title === url ? "" : ` (${url})`}\n${text}`
 }
 
-/** Paragraphs that fit the query best, in their own order. Text that is short enough stays whole. */
+/** The paragraphs that match the query best, in their original order. Short text stays whole. */
 export function excerptOf(text: string, query: string, most: number): string {
   const whole = text.trim()
   if (whole.length <= most) return whole
@@ -163,7 +166,7 @@ export function excerptOf(text: string, query: string, most: number): string {
     .join("\n\n")
 }
 
-/** A paragraph in pieces, each short enough to leave room for others. */
+/** Splits a paragraph into pieces that are short enough to leave room for others. */
 function pieces(paragraph: string, most: number): string[] {
   const size = Math.max(1, Math.floor(most / 3))
   const parts: string[] = []

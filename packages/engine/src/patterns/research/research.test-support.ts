@@ -74,7 +74,7 @@ export interface Watched {
   readonly report: string
   readonly events: readonly RunEvent[]
   readonly research: readonly ResearchEvent[]
-  /** `type: message` of every event but streamed text. */
+  /** `type: message` of every event except streamed text. */
   readonly log: readonly string[]
   /** Nodes that ran, in order. */
   readonly nodes: readonly string[]

@@ -1,11 +1,10 @@
-/** The searches of one pass: all at the same time, each with its own result, even if it fails. */
+/** Runs the searches of one pass concurrently. Each has its own result, even if it fails. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { cutText, plainText } from "../../text/index.ts"
 import { untilAborted } from "../../tools/index.ts"
 import type { Incomplete } from "../failures.ts"
-import type { ResearchTask } from "./research-answers.ts"
-import type { Evidence, Iteration } from "./research-state.ts"
+import type { Evidence, Iteration, ResearchTask } from "./research-state.ts"
 import type { ResearchCall, ResearchTool, ToolFinding } from "./research-tools.ts"
 import { oneLine, searchKey } from "./search-key.ts"
 
@@ -14,23 +13,23 @@ export interface TaskResult {
   readonly evidence: readonly Evidence[]
   readonly isFailed: boolean
   readonly incomplete?: readonly Incomplete[] | undefined
-  /** An earlier pass made this search: its evidence is known. */
+  /** An earlier pass made this search, so its evidence is known. */
   readonly isRepeated?: true | undefined
 }
 
-/** Makes a search whose tool exists. */
+/** Runs a search whose tool exists. */
 export type MakeSearch = (search: Search, ctx: Context) => Promise<TaskResult>
 
 export interface Search {
   readonly tool: ResearchTool
   readonly task: ResearchTask
-  /** How often it failed for this asker before. */
+  /** How often it failed for this caller before. */
   readonly failures: number
-  /** Ends before the run's where time is limited. */
+  /** Aborts before the run's signal if time is limited. */
   readonly signal: AbortSignal
 }
 
-/** Characters of one tool's output, so that the state of a run stays small. */
+/** Maximum characters of one tool's output, so that the state of a run stays small. */
 const MAX_OUTPUT = 8_000
 const MAX_TEXT = 8_000
 const MAX_TITLE = 300
@@ -38,7 +37,7 @@ const MAX_AUTHOR = 100
 const MAX_SOURCES = 20
 const MAX_SKIPPED = 20
 
-/** A search that an earlier pass made, and that did not fail, is not made again. */
+/** A successful search of an earlier pass is not repeated. */
 export async function runTasks(
   tasks: readonly ResearchTask[],
   { tools, made, search }: Searching,
@@ -67,7 +66,7 @@ export interface Searching {
 }
 
 interface Earlier {
-  /** Of the one that did not fail. */
+  /** The output of the search that succeeded. */
   readonly output?: string | undefined
   readonly failures: number
 }
@@ -85,16 +84,16 @@ function earlierSearches(made: readonly Iteration[]): ReadonlyMap<string, Earlie
   return earlier
 }
 
-/** As a recorded step of the pass itself. */
+/** Runs a search as a recorded step of the pass. */
 export const recordedSearch: MakeSearch = ({ tool, task, signal }, ctx) =>
   ctx.step(
     tool.name,
-    // When the run is over, or continues elsewhere, the result is not used.
+    // If the run has ended, or continues elsewhere, the result is not used.
     () => runTool(tool, task, { signal, clock: ctx.clock }, ctx.signal),
     { usage: () => ({ toolCalls: 1 }) },
   )
 
-/** A failure is a result too, unless `over` says that nobody wants one any more. */
+/** A failure is a result too, unless `over` shows that the result is no longer needed. */
 export async function runTool(
   tool: ResearchTool,
   task: ResearchTask,

@@ -1,6 +1,6 @@
-/** Which searches are the same, and what can be searched for. */
+/** Identifies equal searches, equal sources and valid queries. */
 
-/** The same for searches that differ in nothing that an engine looks at: capitals, spaces, forms of a character. */
+/** The key of a search. Searches that differ only in case, spaces or Unicode form have the same key. */
 export function searchKey(search: {
   readonly agent: string
   readonly query: string
@@ -10,10 +10,10 @@ export function searchKey(search: {
   return JSON.stringify([agent, oneLine(query.normalize("NFKC")).toLowerCase(), sourceKey(site.trim())])
 }
 
-/** As much as search engines take. */
+/** The maximum that search engines accept. */
 const MAX_QUERY_LENGTH = 400
 
-/** Whether a model's text is a query. An answer that went wrong is not: paragraphs, code blocks, JSON in a string. */
+/** Whether a model's text is a query. A malformed answer is not: paragraphs, code blocks, JSON in a string. */
 export function isQuery(text: string): boolean {
   const query = text.trim()
   if (query.length > MAX_QUERY_LENGTH || /[\r\n]|```/.test(query)) return false
@@ -24,10 +24,10 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim()
 }
 
-/** What counters of visits add to addresses. */
+/** Tracking parameters in URLs. */
 const TRACKING = /^(?:utm_.*|fbclid|gclid|dclid|msclkid|mc_[ce]id|igshid)$/i
 
-/** The same page under addresses that differ in nothing that matters. */
+/** The same key for equivalent addresses of a page. */
 export function sourceKey(url: string): string {
   if (!/^https?:/i.test(url) || !URL.canParse(url)) return url
   const address = new URL(url)

@@ -53,7 +53,7 @@ test("a section whose time is up leaves its search to the others that wait for i
   expect(calls).toHaveLength(1)
 })
 
-test("a search that nobody waits for is stopped, and runs again for who asks later", async () => {
+test("a search that no section waits for is stopped, and runs again for a later request", async () => {
   const shared = new SharedSearches()
   const { tool, calls } = byHand()
   const a = task("a")
@@ -70,7 +70,7 @@ test("a search that nobody waits for is stopped, and runs again for who asks lat
   expect(await again).toMatchObject({ isFailed: false })
 })
 
-test("a search that failed runs again for those it failed for, and once for all of them (Q1)", async () => {
+test("a failed search runs again for the sections it failed for, once for all of them (Q1)", async () => {
   const shared = new SharedSearches()
   const { tool, calls } = byHand()
   const [a, b] = [task("a"), task("b")]
@@ -79,7 +79,7 @@ test("a search that failed runs again for those it failed for, and once for all 
   await turn()
   calls[0]?.fail(new Error("out of order"))
   expect(await first).toMatchObject({ isFailed: true })
-  // The other section learns of the failure, and both ask again.
+  // The other section learns of the failure, and both request it again.
   expect(await shared.searchOf("b")(asking(tool).search, b)).toMatchObject({ isFailed: true })
   const again = [a, b].map((ctx) => shared.searchOf(ctx.idempotencyKey)(asking(tool, "tea", 1).search, ctx))
   await turn()
@@ -88,7 +88,7 @@ test("a search that failed runs again for those it failed for, and once for all 
   expect(calls).toHaveLength(2)
 })
 
-test("a section leaves what it recorded to those that begin later", async () => {
+test("a section leaves its recorded results to those that start later", async () => {
   const shared = new SharedSearches()
   const { tool, calls } = byHand()
   const a = task("a")
@@ -104,7 +104,7 @@ test("a section leaves what it recorded to those that begin later", async () => 
   expect(calls).toHaveLength(1)
 })
 
-test("a section that begins again, of a run that was stopped, sees nothing that was not recorded (Q2)", async () => {
+test("a section that restarts, of a stopped run, sees only recorded results (Q2)", async () => {
   const shared = new SharedSearches()
   const { tool, calls } = byHand()
   const before = task("a")

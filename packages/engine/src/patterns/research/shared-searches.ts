@@ -1,12 +1,12 @@
 /**
- * Searches that the sections of a deep research share. Sections have states of their own, so an identical search is found
- * here: it runs once in a run, and whoever asks gets the same evidence.
+ * Searches that the sections of a deep research share. Sections have separate states, so equal searches are found here:
+ * each runs once in a run, and every section that requests it receives the same evidence.
  *
- * Q1 a search is known by its tool, its words and its page (`searchKey`). One that failed runs again for a section that it
- *    failed for, and then for all of those.
- * Q2 a result is on record, as a step of a section that waits for it, before anybody receives it. After a restart the
- *    records of all sections are back before anything is searched; those of sections that are done are in the state.
- * Q3 the end of a section does not end a search that another one waits for.
+ * Q1 A search is identified by its tool, its words and its page (`searchKey`). A failed search runs again for a section
+ *    that it failed for, and then for all such sections.
+ * Q2 A result is recorded, as a step of a section that waits for it, before any section receives it. After a restart the
+ *    records of all sections are replayed before anything is searched; those of finished sections are in the state.
+ * Q3 The end of a section does not end a search that another one waits for.
  */
 import { type Channel, type Context, channel, merge } from "../../runtime/index.ts"
 import { untilAborted } from "../../tools/index.ts"
@@ -20,13 +20,13 @@ import {
 } from "./run-tasks.ts"
 import { searchKey } from "./search-key.ts"
 
-/** By their keys: what the sections that are done have searched. */
+/** The searches of finished sections, by key. */
 export const SEARCHES: Channel<Readonly<Record<string, TaskResult>>, Record<string, TaskResult>> = channel(
   "searches",
   merge<Record<string, TaskResult>>({}),
 )
 
-/** Characters of results that a section leaves to the others in the state. */
+/** Maximum characters of results that a section leaves to the others in the state. */
 const MAX_LEFT = 2_000_000
 
 interface Found {
@@ -34,15 +34,17 @@ interface Found {
   readonly result: TaskResult
 }
 
-/** One per workflow; sections of the same run of it are in one room. */
+/** One per workflow. The sections of one run share a room. */
 export class SharedSearches {
   readonly #rooms = new Map<string, Room>()
   readonly #members = new Map<string, Member>()
 
-  /** Called at the beginning of a section's task, before anything is awaited. `room` is the same for all its sections. */
+  /**
+   * Call it at the beginning of a section's task, before anything is awaited. `room` is the same for all its sections.
+   */
   join(room: string, ctx: Context): Member {
     const open = this.#rooms.get(room)
-    // A section that begins again is of a run that was stopped: what was not recorded there is not known here.
+    // If a section starts again, its run was stopped: results that were not recorded there are not known here.
     const joined = open === undefined || open.joined.has(ctx.idempotencyKey) ? new Room() : open
     joined.joined.add(ctx.idempotencyKey)
     this.#rooms.set(room, joined)
@@ -64,7 +66,7 @@ export class SharedSearches {
 
 const ENDED = Symbol("ended")
 
-/** A section: it asks for searches, and records results. */
+/** A section: it requests searches, and records results. */
 class Member {
   readonly id: string
   readonly #room: Room
@@ -77,7 +79,7 @@ class Member {
   #isClosed = false
   #wake: () => void = () => undefined
   #caughtUp: () => void = () => undefined
-  /** Until the records of an earlier process are replayed. */
+  /** Resolves when the records of an earlier process are replayed. */
   readonly ready: Promise<void>
 
   constructor(room: Room, ctx: Context, onClose: () => void) {
@@ -104,7 +106,7 @@ class Member {
     }
   }
 
-  /** Whether it will record the result. */
+  /** Whether the member will record the result. */
   take(found: Found): boolean {
     if (this.#isClosed) return false
     this.#queue.push(found)
@@ -112,7 +114,7 @@ class Member {
     return true
   }
 
-  /** One record after the other, in an order that a replay repeats. */
+  /** Records one result after the other, in an order that a replay repeats. */
   async #record(): Promise<void> {
     try {
       for (;;) {
@@ -131,7 +133,7 @@ class Member {
     }
   }
 
-  /** Asked for when no record is left to be replayed. */
+  /** Called when all records are replayed. */
   async #next(): Promise<Found> {
     this.#caughtUp()
     for (;;) {
@@ -150,7 +152,7 @@ class Member {
     this.#wake()
   }
 
-  /** What it leaves to the sections that begin later. */
+  /** The results for sections that start later. */
   async leave(): Promise<Record<string, TaskResult>> {
     this.#close()
     await this.#recording
@@ -164,12 +166,12 @@ interface UnderWay {
   readonly result: Promise<TaskResult>
   readonly settle: (result: TaskResult) => void
   readonly fail: (error: unknown) => void
-  /** One entry for each that waits. */
+  /** One entry per waiting member. */
   readonly waiting: Set<{ readonly member: Member }>
 }
 
 class Room {
-  /** Ids of all members, also of those that have left. */
+  /** Ids of all members, including those that have left. */
   readonly joined = new Set<string>()
   readonly members = new Set<Member>()
   readonly known = new Map<string, TaskResult>()
@@ -201,7 +203,7 @@ class Room {
     const search = { stop: new AbortController(), result: promise, settle: resolve, fail: reject, waiting }
     this.#underWay.set(key, search)
     run(search.stop.signal).then((result) => {
-      // Whoever waits for it records it; if nobody does, nobody needs it.
+      // A waiting member records the result. If there is none, nobody needs it.
       for (const { member } of search.waiting) if (member.take({ key, result })) return
       this.#abandon(key, search)
     }, reject)

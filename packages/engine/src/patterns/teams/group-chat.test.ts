@@ -7,7 +7,7 @@ import { cast, teamEvents } from "./team-play.test-support.ts"
 
 const say = (text: string) => ({ text, repeat: true }) as const
 
-describe("who speaks next", () => {
+describe("the next speaker", () => {
   test("rotates by default, up to the maximum number of rounds", async () => {
     const { a, b } = cast({ a: [say("A")], b: [say("B")] }, ["a", "b"])
     const { outputs, state } = await groupChat({ agents: [a, b], maxRounds: 3 }).run("Go")
@@ -37,7 +37,7 @@ describe("who speaks next", () => {
     expect(error?.message).toContain('has no member "c"; it has "a", "b"')
   })
 
-  test("ends when termination holds", async () => {
+  test("is nobody when termination is true", async () => {
     const { a, b } = cast({ a: [say("not yet")], b: [say("APPROVED")] }, ["a", "b"])
     const team = groupChat({ agents: [a, b], terminate: (said) => said.at(-1)?.text === "APPROVED" })
     const run = team.stream("Go")
@@ -52,7 +52,7 @@ describe("a manager", () => {
     json: { is_finished: next === null, next_speaker: next, instruction: null, answer: null, ...more },
   })
 
-  test("chooses, instructs, and ends with an answer of its own", async () => {
+  test("chooses, instructs, and ends with its own answer", async () => {
     const { model, a, b, boss } = cast(
       {
         a: ["A"],
@@ -99,7 +99,7 @@ test("a person is a member like any other", async () => {
   expect((await run.result).outputs).toEqual(["Fine."])
 })
 
-test("processes die anywhere: the chat ends the same, and no reply is paid for twice", async () => {
+test("the chat has the same result wherever processes crash, and no reply is paid for twice", async () => {
   const model = pureModel((last, turn, name) => {
     if (name !== "boss") return `${name} ${turn}`
     const next = last.includes("lead this conversation") && turn === 0 ? "a" : null
@@ -116,7 +116,7 @@ test("processes die anywhere: the chat ends the same, and no reply is paid for t
   expect(crashes).toBeGreaterThan(30)
 })
 
-test("a person who answers nothing has said nothing", async () => {
+test("a person who answers nothing adds no message", async () => {
   const { a } = cast({ a: [say("What do you think?")] }, ["a"])
   const run = groupChat({ agents: [a, person({ name: "ada" })], maxRounds: 2 }).run("Go")
   const [request] = (await run).requests
@@ -127,7 +127,7 @@ test("a person who answers nothing has said nothing", async () => {
   expect(state.said).toEqual([{ speaker: "a", text: "What do you think?" }])
 })
 
-test("a chat without members, with two who choose, or with a manager who is a member, is refused", () => {
+test("a chat without members, with both a manager and a function, or with a manager who is a member, is refused", () => {
   const { a, boss } = cast({ "*": [] }, ["a", "boss"])
   expect(() => groupChat({ agents: [], manager: boss })).toThrow("it needs at least one agent")
   expect(() => groupChat({ agents: [a], manager: boss, select: () => "a" })).toThrow(
@@ -136,14 +136,14 @@ test("a chat without members, with two who choose, or with a manager who is a me
   expect(() => groupChat({ agents: [a, boss], manager: boss })).toThrow('its manager "boss" is also one')
 })
 
-test("numbers that make no sense are refused", () => {
+test("invalid numbers are refused", () => {
   const { a } = cast({ "*": [] }, ["a"])
   expect(() => groupChat({ agents: [a], maxRounds: 0 })).toThrow(
     "maxRounds must be a whole number of at least 1, not 0",
   )
 })
 
-test("a chat that ends before anybody wrote something fails, and says why it ended", async () => {
+test("a chat that ends without any message fails, and reports why it ended", async () => {
   const { a, b } = cast({ a: ["", ""], b: [""] }, ["a", "b"])
   const failed = async (options: Partial<Parameters<typeof groupChat>[0]>) => {
     const run = groupChat({ name: "talk", agents: [a, b], ...options }).stream("Go")

@@ -1,6 +1,6 @@
 /**
- * Members who talk in one conversation. Who speaks next is chosen after every turn: by a function, by a manager who is an
- * agent, or in turn.
+ * A group chat: members talk in one conversation. After every turn the next speaker is chosen: by a function, by a
+ * manager agent, or round robin.
  */
 import { z } from "zod"
 import { runAgent } from "../../agents/internal.ts"
@@ -11,10 +11,16 @@ import {
   answering,
   checkManager,
   checkMembers,
+  INPUT,
+  lastMessageText,
+  MESSAGES,
   type Member,
   roster,
   type SomeAgent,
+  type TeamMessage,
   teamInvalid,
+  transcript,
+  viewOf,
 } from "./member.ts"
 import {
   type Back,
@@ -33,14 +39,13 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { INPUT, lastWord, MESSAGES, type TeamMessage, transcript, viewOf } from "./transcript.ts"
 
 export interface Choosing {
   readonly messages: readonly TeamMessage[]
   /** Turns so far. */
   readonly round: number
   readonly members: readonly string[]
-  /** Who spoke last. */
+  /** The last speaker. */
   readonly last: string | undefined
 }
 
@@ -52,9 +57,9 @@ export type SelectSpeaker = (
 
 export interface GroupChatOptions extends TeamOptions {
   readonly agents: readonly Member[]
-  /** Chooses the next speaker. Default, where there is no manager either: one after the other. */
+  /** Chooses the next speaker. Default without a manager: round robin. */
   readonly select?: SelectSpeaker | undefined
-  /** An agent that chooses the next speaker, or ends the conversation with an answer of its own. */
+  /** An agent that chooses the next speaker, or ends the conversation with its own answer. */
   readonly manager?: SomeAgent | undefined
   /** Maximum turns. Default 20. */
   readonly maxRounds?: number | undefined
@@ -66,7 +71,7 @@ const ROUNDS = 20
 interface Choice {
   readonly to?: string | undefined
   readonly note?: string | undefined
-  /** What ends the conversation. */
+  /** The message that ends the conversation. */
   readonly answer?: TeamMessage | undefined
 }
 
@@ -88,13 +93,13 @@ export function groupChat(options: GroupChatOptions): Team {
     const { round } = state
     const spoken = ctx.state.get(MESSAGES)
     if (round > 0 && (await isTerminated(ctx, terminate, round))) {
-      return finish(ctx, name, state, "terminated", lastWord(spoken)) as undefined
+      return finish(ctx, name, state, "terminated", lastMessageText(spoken)) as undefined
     }
-    if (round >= maxRounds) return finish(ctx, name, state, "rounds", lastWord(spoken)) as undefined
+    if (round >= maxRounds) return finish(ctx, name, state, "rounds", lastMessageText(spoken)) as undefined
     const { to, note, answer } = await choose({ messages: transcript(ctx), round, members, last: from }, ctx)
     if (answer !== undefined) say(ctx, answer, round)
     if (to === undefined) {
-      return finish(ctx, name, state, "answered", answer?.text ?? lastWord(spoken)) as undefined
+      return finish(ctx, name, state, "answered", answer?.text ?? lastMessageText(spoken)) as undefined
     }
     return give(ctx, state, memberOf(name, agents, to).name, note)
   })

@@ -14,7 +14,7 @@ const to = (name: string, text?: string) => ({
 })
 
 describe("hand-offs", () => {
-  test("go by tools named after the others; each agent's turn is a task of its own", async () => {
+  test("use tools named after the others; each agent's turn is a separate task", async () => {
     const { model, triage, refunds, sales } = cast(
       { triage: [to("refunds", "Refunds will help.")], refunds: ["Paid back."] },
       ["triage", "refunds", "sales"],
@@ -43,7 +43,7 @@ describe("hand-offs", () => {
     ])
   })
 
-  test("what a member says as it hands over passes its guardrails first", async () => {
+  test("the message of a member that hands over passes its guardrails first", async () => {
     const model = pureModel((_, _turn, name) =>
       name === "triage"
         ? { text: "The code is 1234.", calls: [{ name: "handoff_to_refunds" }] }
@@ -91,7 +91,7 @@ describe("hand-offs", () => {
     )
   })
 
-  test("an agent keeps its tools, and a person is asked before one that needs it", async () => {
+  test("an agent keeps its tools, and those that need approval ask a person", async () => {
     const pay = tool({
       name: "pay",
       description: "Pays.",
@@ -109,7 +109,7 @@ describe("hand-offs", () => {
   })
 })
 
-describe("one that answers without handing over", () => {
+describe("an agent that answers without a hand-off", () => {
   test("asks the user, who continues it, or ends it with an empty answer", async () => {
     const { model, a } = cast({ a: ["Which one?", "That one it is."] }, ["a"])
     const run = handoff({ agents: [a], to: "customer" }).run("I want one.")
@@ -124,7 +124,7 @@ describe("one that answers without handing over", () => {
     expect(state.team).toMatchObject({ ended: "user" })
   })
 
-  test("takes no answer at all for an empty one, and data for its JSON", async () => {
+  test("treats no answer as an empty one, and data as its JSON", async () => {
     const { model, a } = cast({ a: ["Which one?", "That one it is."] }, ["a"])
     const run = handoff({ agents: [a] }).run("I want one.")
     await run.respond((await run).requests[0]?.id ?? "", { colour: "red" })
@@ -146,7 +146,7 @@ describe("one that answers without handing over", () => {
     expect(model.calls).toHaveLength(6)
   })
 
-  test("is ended by what the user says, and by the most rounds there may be", async () => {
+  test("is ended by the user's message, and by the maximum number of rounds", async () => {
     const { a } = cast({ a: [{ text: "Anything else?", repeat: true }] }, ["a"])
     const polite = handoff({ agents: [a], terminate: (said) => said.at(-1)?.text === "no" }).run("Go")
     await polite.respond((await polite).requests[0]?.id ?? "", "no")
@@ -180,7 +180,7 @@ test("the team's time limit includes waits for the user; when it ends, the last 
   expect(state.team).toMatchObject({ ended: "limit", round: 1 })
 })
 
-test("processes die anywhere: the conversation ends the same, and no reply is paid for twice", async () => {
+test("the conversation has the same result wherever processes crash, and no reply is paid for twice", async () => {
   const model = pureModel((last, turn, name) => {
     if (name === "triage") return { text: "over to you", calls: [{ name: "handoff_to_desk" }] }
     if (turn === 0) return "which?"
@@ -211,7 +211,7 @@ test("a conversation that waits for the user continues in another process", asyn
   expect(model.calls).toHaveLength(2)
 })
 
-test("a conversation in which agents only hand over, or that the user ends unanswered, fails and says so", async () => {
+test("a conversation with only hand-offs, or that the user ends unanswered, fails with a reason", async () => {
   const { a, b } = cast({ a: [to("b"), to("b")], b: [to("a"), to("a")] }, ["a", "b"])
   const { status, error } = await handoff({ agents: [a, b], maxRounds: 3 }).run("Go").result
   expect(status).toBe("failed")

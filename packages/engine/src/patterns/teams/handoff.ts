@@ -1,13 +1,21 @@
 /**
- * Agents that hand the conversation to each other, with a tool `handoff_to_<name>` for each. One that answers without
- * handing over continues by itself for the turns it may take; then the user is asked.
+ * Agents that hand the conversation over to each other, with a tool `handoff_to_<name>` for each. An agent that answers
+ * without a hand-off continues by itself for its autonomous turns; then the user is asked.
  */
 
 import type { Agent } from "../../agents/index.ts"
 import { handoffTools } from "../../agents/internal.ts"
 import { node } from "../../builder/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { checkMembers, type Member, teamInvalid } from "./member.ts"
+import {
+  answerText,
+  checkMembers,
+  lastMessageText,
+  MESSAGES,
+  type Member,
+  teamInvalid,
+  USER,
+} from "./member.ts"
 import {
   type Back,
   beginNode,
@@ -26,22 +34,21 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { answerText, lastWord, MESSAGES, USER } from "./transcript.ts"
 
 export interface HandoffOptions extends TeamOptions {
   readonly agents: readonly Member[]
-  /** Who speaks first. Default: the first of them. */
+  /** The first speaker. Default: the first agent. */
   readonly start?: Member | string | undefined
-  /** Whom each one can hand over to, by name. Default: to all others. */
+  /** The hand-off targets of each agent, by name. Default: all others. */
   readonly routes?: Readonly<Record<string, readonly string[]>> | undefined
   readonly terminate?: Terminate | undefined
-  /** Turns for which an agent continues by itself before the user is asked. Default: the user is asked at once. */
+  /** Turns for which an agent continues by itself before the user is asked. Default: the user is asked immediately. */
   readonly autonomous?:
     | { readonly turns?: number | undefined; readonly prompt?: string | undefined }
     | undefined
-  /** Turns of all agents together; after the last one the team is done. Default 100. */
+  /** Maximum turns of all agents together. Default 100. */
   readonly maxRounds?: number | undefined
-  /** Who receives the questions to the user, as named in your inbox. */
+  /** The recipient of the questions to the user, as named in your inbox. */
   readonly to?: string | undefined
 }
 
@@ -69,7 +76,7 @@ export function handoff(options: HandoffOptions): Team {
     const state: HandoffState = ctx.state.get(TEAM)
     if (from === undefined) return give(ctx, { ...state, alone: 0 }, first)
     const end = (why: "terminated" | "user" | "rounds") =>
-      finish(ctx, name, state, why, lastWord(ctx.state.get(MESSAGES))) as undefined
+      finish(ctx, name, state, why, lastMessageText(ctx.state.get(MESSAGES))) as undefined
     if (await isTerminated(ctx, terminate, state.round)) return end("terminated")
     if (state.round >= maxRounds) return end("rounds")
     if (next !== undefined) return give(ctx, { ...state, alone: 0 }, next)
@@ -96,7 +103,7 @@ export function handoff(options: HandoffOptions): Team {
 
 /** The agent's last message is the question. An empty answer ends the conversation. */
 async function askUser(ctx: Context, speaker: string, to: string | undefined): Promise<string> {
-  const prompt = lastWord(ctx.state.get(MESSAGES)) ?? `${speaker} waits for an answer.`
+  const prompt = lastMessageText(ctx.state.get(MESSAGES)) ?? `${speaker} waits for an answer.`
   return answerText(await ctx.ask<unknown>({ prompt, data: { speaker }, to }))
 }
 

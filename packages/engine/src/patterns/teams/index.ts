@@ -1,10 +1,16 @@
-/** Teams: several agents at one task, as an ordinary workflow that takes a string or a conversation. */
+/** Teams: several agents that work on one task, as an ordinary workflow that takes a string or a conversation. */
 export { type Choosing, type GroupChatOptions, groupChat, type SelectSpeaker } from "./group-chat.ts"
 export { type HandoffOptions, handoff } from "./handoff.ts"
 export type { Finding, ProgressLedger } from "./ledger.ts"
-export type { PlanAnswer } from "./magentic.ts"
-export { type MagenticOptions, magentic } from "./magentic.ts"
-export { isTeamsOwn, type Member, type PersonOptions, person, type SomeAgent } from "./member.ts"
+export { type MagenticOptions, magentic, type PlanAnswer } from "./magentic.ts"
+export {
+  isReservedName,
+  type Member,
+  type PersonOptions,
+  person,
+  type SomeAgent,
+  type TeamInput,
+  type TeamMessage,
+} from "./member.ts"
 export { type Aggregate, type ConcurrentOptions, concurrent, sequential } from "./single-pass.ts"
 export type { Ended, Team, TeamOptions, TeamState, Terminate } from "./team.ts"
-export type { TeamInput, TeamMessage } from "./transcript.ts"

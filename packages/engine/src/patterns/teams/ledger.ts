@@ -1,10 +1,10 @@
-/** What a magentic manager writes down: facts and a plan for the task, and, every round, where the work stands. */
+/** The notes of a magentic manager: facts and a plan for the task, and, in every round, the state of the work. */
 import { z } from "zod"
 import { type Channel, type Context, channel, replace, type Schema } from "../../runtime/index.ts"
+import { MESSAGES, type TeamMessage } from "./member.ts"
 import type { TeamState } from "./team.ts"
-import { MESSAGES, type TeamMessage } from "./transcript.ts"
 
-/** Where the work stands, as the manager sees it. */
+/** The state of the work, in the manager's view. */
 export interface ProgressLedger {
   readonly is_request_satisfied: Finding<boolean>
   readonly is_in_loop: Finding<boolean>
@@ -26,7 +26,7 @@ const FIELDS = [
   "instruction_or_question",
 ] as const
 
-/** Findings with their reasons; an answer without one is accepted too. A satisfied request needs no next speaker. */
+/** Findings with their reasons. A missing reason is accepted, and a satisfied request needs no next speaker. */
 export function progressSchema(members: readonly string[]): Schema<ProgressLedger> {
   const found = <T extends z.ZodType>(answer: T) => z.object({ reason: z.string(), answer })
   const shape = z.object({
@@ -107,7 +107,7 @@ export function answerPrompt(reason: "answered" | "rounds" | "resets"): string {
 export interface MagenticState extends TeamState {
   readonly stalls: number
   readonly resets: number
-  /** Number of messages when the plan was made: the team works with later ones. */
+  /** The number of messages when the plan was made. The team works with later ones. */
   readonly since: number
   /** The last progress ledger that could be read. */
   readonly progress?: ProgressLedger | undefined

@@ -37,7 +37,7 @@ function team(manager: readonly ScriptEntry[], options: Partial<MagenticOptions>
 }
 
 describe("the manager", () => {
-  test("writes down facts and a plan, gives the word by the progress ledger, and answers", async () => {
+  test("writes facts and a plan, gives turns by the progress ledger, and answers", async () => {
     const { model, workflow, asked } = team([
       "F",
       "P",
@@ -81,7 +81,7 @@ describe("the manager", () => {
     ])
   })
 
-  test("may leave out the reasons", async () => {
+  test("may omit the reasons", async () => {
     const plain = {
       is_request_satisfied: true,
       is_in_loop: false,
@@ -107,7 +107,7 @@ describe("the manager", () => {
     }
   })
 
-  test("is held to the shape of the ledger, with the names of the members", async () => {
+  test("must return a valid ledger, with the names of the members", async () => {
     const { model, workflow } = team(["F", "P", ledger("a", { done: true }), "42"])
     await workflow.run("How much?")
     expect(model.calls.map(({ options }) => options.responseFormat?.type)).toEqual([
@@ -132,7 +132,7 @@ describe("the manager", () => {
 })
 
 describe("stalls", () => {
-  test("go up on no progress or a loop, down otherwise, and never below none", async () => {
+  test("increase on no progress or a loop, decrease otherwise, and are never negative", async () => {
     const { workflow } = team([
       "F",
       "P",
@@ -168,7 +168,7 @@ describe("stalls", () => {
     expect(outputs).toEqual(["ok"])
     expect(state.team).toMatchObject({ resets: 1, stalls: 0, round: 6 })
     expect(state.ledger).toEqual({ facts: "F2", plan: "P2" })
-    // Three stalls are let pass: three turns of a, and the fourth starts over.
+    // Three stalls are tolerated: three turns of a, and the fourth starts over.
     expect(model.calls.filter(({ agent: name }) => name === "a")).toHaveLength(3)
     const facts = model.calls.findIndex(({ prompt }) => JSON.stringify(prompt).includes("starts over"))
     expect(shown(model, facts).at(-1)).toContain("The list so far:\nF")
@@ -178,7 +178,7 @@ describe("stalls", () => {
     expect(shown(model, b)).toEqual(["user: Go", "user: manager: b, go"])
   })
 
-  test("end in an answer when there are no resets left", async () => {
+  test("end with an answer if there are no resets left", async () => {
     const { model, workflow } = team(
       ["F", "P", { ...stuck, repeat: 1 }, "F2", "P2", { ...stuck, repeat: 1 }, "sorry"],
       {
@@ -192,7 +192,7 @@ describe("stalls", () => {
     expect(shown(model, model.calls.length - 1).at(-1)).toContain("used up its resets")
   })
 
-  test("count a ledger that cannot be read, after it was asked for again", async () => {
+  test("count an unreadable ledger, after it was requested again", async () => {
     const bad = [{ text: "let me see", repeat: 3 }]
     const { workflow, asked } = team(["F", "P", ...bad, ledger("a", { done: true }), "ok"], { maxStalls: 1 })
     const { outputs, state } = await workflow.run("Go")
@@ -266,7 +266,7 @@ test("rejects a team without members, or whose manager is not an agent or is one
 })
 
 describe("plan review", () => {
-  test("a person refuses a plan with reasons, then changes the next one and accepts it", async () => {
+  test("a person rejects a plan with reasons, then changes the next one and accepts it", async () => {
     const { model, workflow } = team(["F", "P1", "P2", ledger("a", { done: true }), "ok"], {
       planReview: { to: "boss" },
     })
@@ -294,7 +294,7 @@ describe("plan review", () => {
     expect(shown(model, 2).at(-1)).toContain("A plan that is nearer to what is wanted:\nMine")
   })
 
-  test("is asked for again after a reset", async () => {
+  test("is requested again after a reset", async () => {
     const { workflow } = team(
       ["F", "P1", ledger("a", { progress: false }), "F2", "P2", ledger("a", { done: true }), "ok"],
       { planReview: true, maxStalls: 0 },
@@ -308,7 +308,7 @@ describe("plan review", () => {
   })
 })
 
-test("processes die anywhere, with a review, a stall and a reset: it ends the same, and nothing is paid for twice", async () => {
+test("has the same result wherever processes crash, with a review, a stall and a reset, and nothing is paid for twice", async () => {
   const model = pureModel((last, turn, name) => {
     if (name !== "manager") return `${name} ${turn}`
     if (last.includes("Where does the work stand")) {

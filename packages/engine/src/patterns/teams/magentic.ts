@@ -1,11 +1,11 @@
 /**
- * A manager and a team. The manager writes facts and a plan, then decides in each round how far the work is and who is next.
- * A round without progress, or in a loop, is a stall; one with progress takes a stall back. After too many stalls the manager
- * starts over with what was learned and another plan.
+ * A manager and a team. The manager writes facts and a plan, then assesses the progress in each round and chooses the
+ * next speaker. A round without progress, or in a loop, is a stall; one with progress removes a stall. After too many
+ * stalls the manager starts over with what was learned and another plan.
  *
- * G1 facts, plan, progress and answer are tasks of their own, so each is a checkpoint.
- * G2 a progress ledger that cannot be read, after the manager's repairs, is a stall.
- * G3 there is always an answer: also when rounds or resets are used up.
+ * G1 Facts, plan, progress and answer are separate tasks, so each is a checkpoint.
+ * G2 A progress ledger that stays unreadable after the manager's repairs is a stall.
+ * G3 There is always an answer, even if rounds or resets are used up.
  */
 import { z } from "zod"
 import { type AgentCore, runAgent } from "../../agents/internal.ts"
@@ -29,11 +29,15 @@ import {
   answering,
   checkManager,
   checkMembers,
+  INPUT,
+  MESSAGES,
   type Member,
   memberNode,
   roster,
   type SomeAgent,
+  type TeamMessage,
   type TeamNode,
+  viewOf,
 } from "./member.ts"
 import {
   beginNode,
@@ -45,19 +49,18 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { INPUT, MESSAGES, type TeamMessage, viewOf } from "./transcript.ts"
 
 export interface MagenticOptions extends TeamOptions {
   /** Plans, tracks progress, and answers. */
   readonly manager: SomeAgent
   readonly agents: readonly Member[]
-  /** Stalls that are tolerated; after one more, the manager starts over. Default 3. */
+  /** Maximum stalls. After one more, the manager starts over. Default 3. */
   readonly maxStalls?: number | undefined
   /** Maximum rounds, over all plans. Default 50. */
   readonly maxRounds?: number | undefined
   /** How often the manager may start over. Default 5. */
   readonly maxResets?: number | undefined
-  /** A person sees each plan before it is followed: approves it, changes it, or says what is wrong with it. */
+  /** A person reviews each plan before it is followed: approves it, changes it, or rejects it with a reason. */
   readonly planReview?: boolean | { readonly to?: string | undefined } | undefined
 }
 
@@ -107,7 +110,7 @@ interface Managing {
   readonly maxStalls: number
   readonly maxRounds: number
   readonly maxResets: number
-  /** Who reviews plans; undefined: plans are not reviewed. */
+  /** The reviewer of plans. Undefined if plans are not reviewed. */
   readonly reviewer: { readonly to?: string | undefined } | undefined
 }
 
@@ -167,7 +170,7 @@ function managerNodes(managing: Managing) {
   return { facts, plan, review, progress: progressNode(managing), answer }
 }
 
-/** A misspelled field would approve a plan unread. */
+/** Strict, because a misspelled field would approve a plan unread. */
 const planAnswer = z.strictObject({
   approve: z.boolean().describe("Whether the team may follow the plan."),
   plan: z.string().optional().describe("Another plan to follow instead."),
@@ -268,7 +271,7 @@ async function ask(
   return await runAgent(core, { messages }, ctx)
 }
 
-/** What the manager sees when it decides: its ledger, and the messages since the plan. */
+/** The manager's view when it decides: its ledger, and the messages since the plan. */
 function talk(ctx: Context, team: string): readonly TeamMessage[] {
   const { facts, plan } = ctx.state.get(LEDGER)
   if (facts === undefined || plan === undefined) return []

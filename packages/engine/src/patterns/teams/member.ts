@@ -1,20 +1,21 @@
 /** The members of a team: agents, and workflows used as agents, remote agents included. */
 import { type Agent, isAgent } from "../../agents/index.ts"
-import { type AgentCore, coreOf, handoffTools, makeCore, runPart, toolTable } from "../../agents/internal.ts"
-import { type Node, node, type Workflow, workflow } from "../../builder/index.ts"
-import { SuperstepError } from "../../core/index.ts"
-import type { Callable, Context, Schema } from "../../runtime/index.ts"
 import {
-  answerText,
-  asText,
-  INPUT,
-  inputTranscript,
-  type TeamInput,
-  type TeamMessage,
-  UNFINISHED,
-  USER,
-  viewOf,
-} from "./transcript.ts"
+  type AgentCore,
+  coreOf,
+  handoffTools,
+  inputMessages,
+  makeCore,
+  runPart,
+  toolTable,
+  type Unfinished,
+  userText,
+} from "../../agents/internal.ts"
+import { type Node, node, type Workflow, workflow } from "../../builder/index.ts"
+import { type Json, SuperstepError } from "../../core/index.ts"
+import type { Message } from "../../models/index.ts"
+import { messageText } from "../../models/internal.ts"
+import { append, type Callable, type Context, channel, replace, type Schema } from "../../runtime/index.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: a team hands over text and takes any answer, whatever the types say.
 export type SomeAgent = Agent<any, any>
@@ -42,7 +43,7 @@ export interface Spoken {
   readonly to?: string | undefined
 }
 
-/** The member's turn: one agent's part, or one run of its workflow. */
+/** The turn of a member: one agent's part, or one run of its workflow. */
 export async function speak(member: Member, turn: Turn, ctx: Context): Promise<Spoken> {
   const { visible, note, others = [] } = turn
   if (!isAgent(member)) {
@@ -78,7 +79,7 @@ function withHandoffs(core: AgentCore, others: readonly Agent[]): AgentCore {
   }
 }
 
-/** The same agent, for another kind of answer. */
+/** The same agent with another output schema. */
 export function answering(agent: SomeAgent, output: Schema | undefined): AgentCore {
   const { options } = coreOf(agent as unknown as Agent)
   return makeCore({ ...options, messages: undefined }, output)
@@ -111,7 +112,7 @@ export function checkMembers(team: string, members: readonly Member[], isOnce = 
       throw teamInvalid(team, "its members must be agents, or workflows used as agents.")
     }
     const { name } = one
-    if (isTeamsOwn(name)) {
+    if (isReservedName(name)) {
       const text = `"${name}" cannot be the name of a member: "user" and names with # are reserved.`
       throw teamInvalid(team, text)
     }
@@ -122,8 +123,8 @@ export function checkMembers(team: string, members: readonly Member[], isOnce = 
   }
 }
 
-/** Whether the team reserves the name. */
-export function isTeamsOwn(name: string): boolean {
+/** Whether the name is reserved. */
+export function isReservedName(name: string): boolean {
   return name === USER || name.startsWith("#")
 }
 
@@ -158,4 +159,93 @@ export function person({ name, description, to = name }: PersonOptions): Workflo
     return answerText(await ctx.ask<unknown>({ prompt, to }))
   })
   return workflow(name, { description }).start(ask).build()
+}
+
+/**
+ * The messages of a team, stored once in the run's state. A member sees its own messages as its own, and those of others
+ * under their names.
+ */
+
+/** A string, or an existing conversation. */
+export type TeamInput = string | { readonly messages: readonly unknown[] }
+
+export interface TeamMessage {
+  /** The member's name, or `user`. */
+  readonly speaker: string
+  readonly text: string
+  /** Set if the answer is data. The text is its JSON. */
+  readonly data?: Json | undefined
+}
+
+export const USER = "user"
+
+// The model's types allow binary data in a message; here it is base64 text, and anything else is refused when written.
+export const INPUT = channel<readonly Message[], readonly Message[]>("input", replace([]) as never)
+export const MESSAGES = channel("said", append<TeamMessage>())
+/** The work of members in turns that a limit ended. */
+export const UNFINISHED = channel<readonly Unfinished[], readonly Unfinished[]>(
+  "unfinished",
+  append<Unfinished>() as never,
+)
+
+export function keepInput(input: unknown, ctx: Context): void {
+  ctx.state.write(INPUT, inputMessages(input))
+}
+
+export function messageBy(speaker: string, answer: unknown): TeamMessage {
+  if (typeof answer === "string") return { speaker, text: answer }
+  const data = (answer ?? null) as Json
+  return { speaker, text: JSON.stringify(data), data }
+}
+
+/** A person's answer as text. */
+export function answerText(answer: unknown): string {
+  if (typeof answer === "string") return answer
+  return answer === null || answer === undefined ? "" : JSON.stringify(answer)
+}
+
+/** The whole conversation, including the input. */
+export function transcript(ctx: Context): readonly TeamMessage[] {
+  return [...inputTranscript(ctx), ...ctx.state.get(MESSAGES)]
+}
+
+function inputTranscript(ctx: Context): readonly TeamMessage[] {
+  return ctx.state.get(INPUT).flatMap((message) => {
+    const { role } = message
+    if (role !== "user" && role !== "assistant") return []
+    return { speaker: role === "user" ? USER : role, text: messageText(message) }
+  })
+}
+
+/**
+ * The conversation as a member's model sees it, with a note for this member at the end. The last message is never the
+ * member's own, because a model would continue its sentence.
+ */
+export function viewOf(
+  member: string,
+  input: readonly Message[],
+  visible: readonly TeamMessage[],
+  note?: string,
+): Message[] {
+  const messages = [...input, ...visible.map((one) => asMessage(one, member))]
+  const last = messages.at(-1)
+  const ending = note ?? (last === undefined || last.role === "assistant" ? "Continue." : undefined)
+  return ending === undefined ? messages : [...messages, userText(ending)]
+}
+
+function asMessage({ speaker, text }: TeamMessage, member: string): Message {
+  if (speaker === member) return { role: "assistant", content: [{ type: "text", text }] }
+  return userText(speaker === USER ? text : `${speaker}: ${text}`)
+}
+
+/** The conversation as one string, for members that take a string. */
+function asText(messages: readonly TeamMessage[]): string {
+  const [only] = messages
+  if (messages.length === 1 && only !== undefined) return only.text
+  return messages.map(({ speaker, text }) => `${speaker}: ${text}`).join("\n\n")
+}
+
+/** The last message of a member. */
+export function lastMessageText(messages: readonly TeamMessage[]): string | undefined {
+  return messages.findLast(({ speaker }) => speaker !== USER)?.text
 }

@@ -41,7 +41,7 @@ test("an answer that is data stays data", async () => {
   expect(state.said).toEqual([{ speaker: "a", text: '{"n":1}', data: { n: 1 } }])
 })
 
-test("takes a conversation, and is a node of a workflow and a tool of an agent", async () => {
+test("accepts a conversation, and is a node of a workflow and a tool of an agent", async () => {
   const { model, a, b, boss } = cast(
     { a: [{ text: "A", repeat: true }], b: [{ text: "B", repeat: true }], boss: ["?"] },
     ["a", "b", "boss"],
@@ -91,7 +91,7 @@ test("concurrent: all members run at the same time and see only the input; the d
   expect([shown(model, 0), shown(model, 1)]).toEqual([["user: Go"], ["user: Go"]])
 })
 
-test("concurrent: a function, or an agent, makes one answer of them", async () => {
+test("concurrent: a function, or an agent, combines the answers", async () => {
   const { model, a, b, judge } = cast(
     { a: [{ text: "A", repeat: true }], b: [{ text: "B", repeat: true }], judge: ["A and B"] },
     ["a", "b", "judge"],
@@ -103,7 +103,7 @@ test("concurrent: a function, or an agent, makes one answer of them", async () =
   expect(shown(model, 5)).toEqual(["user: Go", "user: a: A", "user: b: B", "user: Make one answer of these."])
 })
 
-test("concurrent: a member that fails ends the team, or is left out", async () => {
+test("concurrent: a failed member ends the team, or is omitted", async () => {
   const no = { error: { code: 400, message: "no" }, repeat: true } as const
   const { a, b } = cast({ a: [{ text: "A", repeat: true }], b: [no] }, ["a", "b"])
   expect((await concurrent([a, b]).run("Go").result).status).toBe("failed")

@@ -1,11 +1,19 @@
-/** Teams in which every member speaks once: one after another, or all at the same time. */
+/** Teams in which every member speaks once: one after another, or concurrently. */
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { node } from "../../builder/index.ts"
 import { type Settled, SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { checkMembers, type Member, memberNode, speak, type TeamNode } from "./member.ts"
+import {
+  checkMembers,
+  MESSAGES,
+  type Member,
+  memberNode,
+  messageBy,
+  speak,
+  type TeamMessage,
+  type TeamNode,
+} from "./member.ts"
 import { beginNode, say, type Team, type TeamOptions, teamBuilder } from "./team.ts"
-import { MESSAGES, messageBy, type TeamMessage } from "./transcript.ts"
 
 /** Each member sees all messages before its own. The last answer is the team's. */
 export function sequential(agents: readonly Member[], options: TeamOptions = {}): Team<unknown> {
@@ -36,11 +44,11 @@ export interface ConcurrentOptions<Out> extends TeamOptions {
    * the members.
    */
   readonly aggregate?: Aggregate<Out> | Agent<never, Out> | undefined
-  /** A member that fails: `fail`, the default, fails the team; `continue` continues without it, unless all fail. */
+  /** If a member fails: `fail`, the default, fails the team; `continue` continues without it, unless all fail. */
   readonly onError?: "fail" | "continue" | undefined
 }
 
-/** Each member sees the input alone; the aggregate combines their answers. */
+/** Each member sees only the input; the aggregate combines their answers. */
 export function concurrent<Out = readonly TeamMessage[]>(
   agents: readonly Member[],
   options: ConcurrentOptions<Out> = {},

@@ -1,4 +1,4 @@
-/** For tests of teams: agents on one scripted model, and what came out of a run. */
+/** For tests of teams: agents on one scripted model, and the outcome of a run. */
 import { type Agent, type AgentOptions, agent } from "../../agents/index.ts"
 import { type Script, scriptedModel } from "../../models/index.ts"
 import type { Run, RunEvent } from "../../runtime/index.ts"

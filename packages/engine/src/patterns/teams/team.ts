@@ -1,27 +1,31 @@
 /**
- * What teams have in common. In most of them a node in the middle, the table, gives each turn to one member. The turn is a
- * task of its own, so it is a checkpoint, and one place decides who is next.
+ * The common part of teams. In most of them a central node, the table, gives each turn to one member. Each turn is a
+ * separate task, so it is a checkpoint, and one place chooses the next speaker.
  */
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { checkFiles, coreOf } from "../../agents/internal.ts"
 import { type LimitNotice, node, type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { type Budget, SuperstepError } from "../../core/index.ts"
 import { type Channel, type Context, channel, replace } from "../../runtime/index.ts"
-import { type Member, memberNode, speak, type TeamNode, teamInvalid } from "./member.ts"
 import {
   INPUT,
   keepInput,
-  lastWord,
+  lastMessageText,
   MESSAGES,
+  type Member,
+  memberNode,
   messageBy,
+  speak,
   type TeamInput,
   type TeamMessage,
+  type TeamNode,
+  teamInvalid,
   transcript,
   UNFINISHED,
-} from "./transcript.ts"
+} from "./member.ts"
 
 export interface TeamOptions {
-  /** The workflow's name. Default: what kind of team it is. */
+  /** The workflow's name. Default: the kind of team. */
   readonly name?: string | undefined
   readonly description?: string | undefined
   /** The run's budget, and its time limit in milliseconds, which includes waits for people. A run can set its own. */
@@ -46,20 +50,20 @@ export type Ended = "answered" | "terminated" | "user" | "rounds" | "resets" | "
 
 export const TEAM: Channel<TeamState, TeamState> = channel("team", replace<TeamState>({ round: 0 }))
 
-/** From the table to a member. */
+/** A message from the table to a member. */
 export interface Word {
   readonly to: string
   readonly note?: string | undefined
 }
 
-/** Back to the table; the fields are undefined at the start. */
+/** A message back to the table. The fields are undefined at the start. */
 export interface Back {
   readonly from?: string | undefined
   /** The member it handed over to. */
   readonly to?: string | undefined
 }
 
-// Teams count their rounds themselves, and a person may have much to say.
+// Teams count their rounds themselves, and people may answer many times.
 const SUPERSTEPS = 1_000_000
 
 export function teamBuilder(
@@ -78,7 +82,7 @@ export function teamBuilder(
   })
 }
 
-/** Records the input. `all`: the members, where each of them gets to see it. */
+/** Records the input. `all`: the members, if each of them receives it. */
 export function beginNode(all: readonly Member[] = []): TeamNode {
   const agents = all.filter((one) => isAgent(one))
   const begin = node("#begin", (input: TeamInput, ctx): Back => {
@@ -97,7 +101,7 @@ export interface Table {
   readonly name: string
   readonly builder: WorkflowBuilder
   readonly members: readonly Member[]
-  /** The node in the middle. */
+  /** The central node. */
   readonly table: TeamNode
   /** Other nodes that the table can route to. */
   readonly others?: readonly TeamNode[] | undefined
@@ -128,7 +132,7 @@ export function seat({ name, builder, members, table, others = [], visible, hand
   const names = new Set(members.map((one) => one.name))
   const limit = node("#limit", ({ code, message }: LimitNotice, ctx) => {
     // A manager's instruction to a member is not an answer.
-    const answer = lastWord(ctx.state.get(MESSAGES).filter(({ speaker }) => names.has(speaker)))
+    const answer = lastMessageText(ctx.state.get(MESSAGES).filter(({ speaker }) => names.has(speaker)))
     if (answer === undefined) throw new SuperstepError(code, message, { limit: true, retryable: false })
     finish(ctx, name, ctx.state.get(TEAM), "limit", answer)
   })
@@ -146,7 +150,10 @@ export function say(ctx: Context, message: TeamMessage, round: number): void {
   ctx.emit("team.message", { speaker: message.speaker, round, text: message.text })
 }
 
-/** The team is done; its answer is the output. One without an answer fails: nobody takes it for a team that did its work. */
+/**
+ * Ends the team; its answer is the output. A team without an answer fails, so that it is not mistaken for one that
+ * succeeded.
+ */
 export function finish(
   ctx: Context,
   team: string,
@@ -187,10 +194,10 @@ export async function isTerminated(
   return terminate !== undefined && (await terminate([...transcript(ctx), ...more], round))
 }
 
-/** Requires a whole number of at least `least`. */
-export function checkCount(team: string, option: string, value: number | undefined, least = 1): void {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return
-  throw teamInvalid(team, `${option} must be a whole number of at least ${least}, not ${String(value)}.`)
+/** Requires a whole number of at least `min`. */
+export function checkCount(team: string, option: string, value: number | undefined, min = 1): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= min)) return
+  throw teamInvalid(team, `${option} must be a whole number of at least ${min}, not ${String(value)}.`)
 }
 
 export function memberOf(team: string, members: readonly Member[], name: string): Member {

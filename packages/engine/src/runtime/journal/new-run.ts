@@ -6,7 +6,7 @@ import { RunRow } from "./run-row.ts"
 
 /**
  * Holds runs while they are written. The store does not know it: should this process die before it releases a run,
- * that run is free all the same.
+ * that run is free anyway.
  */
 const WRITER = "new"
 

@@ -194,7 +194,7 @@ export class FollowedEvents {
     this.#merge.addLive(gapAt({ runId: this.#runId, seq, at: this.#clock.now() }, lost))
   }
 
-  /** A stopped holder is silent, and its run may have ended: events of the store are delivered all the same. */
+  /** A stopped holder is silent, and its run may have ended: events of the store are delivered anyway. */
   #checkPatience(): void {
     if (!this.#merge.isHolding && !this.#isOver) {
       this.#waitingSince = undefined

@@ -1,6 +1,6 @@
 /** How a run is queued: what its row has beside its journal, for `queue.ts` to go by. */
 
-/** How a run is queued. Fixed when the run is created, but for `group`. */
+/** How a run is queued. Fixed when the run is created, except `group`. */
 export interface RunFlow {
   /** Workers choose the queues that they serve. Default `default`. */
   readonly queue?: string | undefined

@@ -3,7 +3,7 @@
  * status, so that runs, questions and timers are found without reading journals. A write changes both atomically.
  *
  * A store decides nothing: its callers say who is dead, what is due and what may be deleted. Every method may return a
- * value or a promise; `append` returns nothing where there is nothing to wait for.
+ * value or a promise; `append` returns nothing if there is nothing to wait for.
  */
 import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"

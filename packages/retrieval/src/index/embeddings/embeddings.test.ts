@@ -38,7 +38,7 @@ describe("a provider's embeddings", () => {
     expect(embeddings.dimensions).toBe(2)
   })
 
-  test("are asked for again when the provider is busy, after the time that it asks for", async () => {
+  test("are requested again if the provider is busy, after the requested delay", async () => {
     const busy = Object.assign(new Error("busy"), {
       isRetryable: true,
       responseHeaders: { "retry-after": "7" },
@@ -51,7 +51,7 @@ describe("a provider's embeddings", () => {
     expect(waits).toEqual([7_000, 2_000])
   })
 
-  test("fail with the provider's words when trying again is of no use", async () => {
+  test("fail with the provider's message if a retry does not help", async () => {
     const refused = providerEmbeddings(model(() => new Error("no such model")))
     await expect(refused.embed(["x"])).rejects.toMatchObject({
       code: "EMBEDDINGS_FAILED",
@@ -65,7 +65,7 @@ describe("a provider's embeddings", () => {
     expect(provider.calls).toHaveLength(3)
   })
 
-  test("are not paid for once one of the calls has failed", async () => {
+  test("cost nothing more once one of the calls has failed", async () => {
     const provider = model((values, call) => (call === 1 ? new Error("quota") : values.map(() => [1])))
     const texts = Array.from({ length: 40 }, String)
     await expect(providerEmbeddings(provider, { parallel: 2 }).embed(texts)).rejects.toThrow("quota")
@@ -81,7 +81,7 @@ describe("a provider's embeddings", () => {
   })
 })
 
-test("offline embeddings put near what means about the same", async () => {
+test("offline embeddings place similar meanings near each other", async () => {
   const embeddings = offlineEmbeddings()
   try {
     const [age, same, other, empty] = await embeddings.embed([

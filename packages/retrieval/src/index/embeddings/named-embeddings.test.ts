@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { defaultEmbeddings } from "./named-embeddings.ts"
 
-test("the configured embeddings come first, then the offline model that is installed; none is none", () => {
+test("the configured embeddings take precedence over the installed offline model; none disables them", () => {
   expect(defaultEmbeddings({ SUPERSTEP_EMBEDDINGS: "openai/text-embedding-3-small" })).toBe(
     "openai/text-embedding-3-small",
   )

@@ -1,11 +1,14 @@
-/** Embeddings by name. Those of a provider are requested in batches, a few at a time, and retried when it is busy. */
+/**
+ * Embeddings by name. Those of a provider are requested in batches, with limited concurrency, and retried if the provider
+ * is busy.
+ */
 import { SuperstepError } from "@superstep/engine"
 import { invalidOption, messageOf } from "../../errors.ts"
 import { optionalPackage } from "../../packages.ts"
 import type { Embeddings } from "./embeddings.ts"
 import { hasOfflineEmbeddings, OFFLINE_EMBEDDINGS, offlineEmbeddings } from "./offline-embeddings.ts"
 
-/** The AI SDK's embedding models (EmbeddingModelV3, and V2) are such. */
+/** Compatible with the AI SDK's embedding models (EmbeddingModelV3 and V2). */
 export interface EmbeddingModel {
   readonly provider: string
   readonly modelId: string
@@ -24,7 +27,7 @@ export interface ProviderEmbeddingsOptions {
   readonly parallel?: number | undefined
   /** Maximum attempts of a call. Default 5. */
   readonly attempts?: number | undefined
-  /** Waits before the next attempt, in milliseconds. */
+  /** Waits before the next attempt. In milliseconds. */
   readonly wait?: ((milliseconds: number, signal?: AbortSignal) => Promise<void>) | undefined
 }
 
@@ -73,7 +76,7 @@ export function providerEmbeddings(
           try {
             vectors[mine] = [...(await call(batches[mine] as string[], signal))]
           } catch (error) {
-            // The remaining batches are not paid for.
+            // Stops the remaining batches, so that they cost nothing.
             next = batches.length
             throw error
           }
@@ -91,7 +94,7 @@ function isRetryable(error: unknown): boolean {
   return (error as { isRetryable?: unknown }).isRetryable === true
 }
 
-/** As long as the provider asks for, else longer each time. */
+/** The delay that the provider requests, else an increasing one. */
 function waitFor(error: unknown, attempt: number): number {
   const headers = (error as { responseHeaders?: Record<string, string> }).responseHeaders ?? {}
   const seconds = Number(headers["retry-after"])
@@ -111,7 +114,7 @@ async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> 
 
 /** Embeddings by name, for settings and command lines: `offline`, or a provider's model. */
 export interface NamedEmbeddingsOptions {
-  /** Where keys are. Default: the environment of the process. */
+  /** The environment with the keys. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -137,7 +140,7 @@ const PROVIDERS: Readonly<Record<string, Maker>> = {
   },
 }
 
-/** Named as requested: an index stores the name to open its embeddings again. */
+/** Keeps the requested name: an index stores it to open its embeddings again. */
 export async function namedEmbeddings(
   name: string,
   options: NamedEmbeddingsOptions = {},
@@ -163,10 +166,10 @@ function unknown(what: string): SuperstepError {
 
 // The default: the configured embeddings, else the offline model if it is installed.
 
-/** By words alone. */
+/** Disables embeddings: search by words only. */
 export const NO_EMBEDDINGS = "none"
 
-/** A name for `namedEmbeddings`; undefined where there is no model, or none is wanted. Loads nothing. */
+/** A name for `namedEmbeddings`. Undefined if there is no model, or if embeddings are disabled. Loads nothing. */
 export function defaultEmbeddings(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): string | undefined {

@@ -1,6 +1,6 @@
 /**
- * Embeddings without a provider: a small English model from npm, in a separate thread. It takes some tens of
- * milliseconds a string. The first call starts the thread, which does not keep the process alive.
+ * Embeddings without a provider: a small English model from npm, in a worker thread. A string takes tens of milliseconds.
+ * The first call starts the thread, which does not keep the process alive.
  */
 import { Worker } from "node:worker_threads"
 import { SuperstepError } from "@superstep/engine"
@@ -15,7 +15,7 @@ const PACKAGES = ["@energetic-ai/core", "@energetic-ai/embeddings", "@energetic-
 /** Texts per batch to the thread: an abort takes effect between two batches. */
 const BATCH = 8
 
-/** In words, as a worker needs a file that a bundle may not have. The packages are CommonJS. */
+/** A string, because a worker needs a file that a bundle may not contain. The packages are CommonJS. */
 const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads")
 const model = (async () => {
@@ -83,7 +83,7 @@ export function offlineEmbeddings(): Embeddings {
     })
     current = thread
     const ended = (why: string) => {
-      // There may be another by now.
+      // Another thread may have replaced this one.
       if (current === thread) void model.forget()
       for (const one of waiting.values()) one.reject(failed(why))
       waiting.clear()
@@ -110,10 +110,11 @@ export function offlineEmbeddings(): Embeddings {
     async embed(texts, signal) {
       const vectors: number[][] = []
       for (let at = 0; at < texts.length; at += BATCH) {
-        // One batch after the other, of whichever caller: a question does not wait for all the documents that are added.
+        // Batches of all callers run one after the other, so that a question does not wait for all documents that are
+        // being added.
         const mine = queue.then(async () => {
           signal?.throwIfAborted()
-          // The model takes no text without anything in it.
+          // The model does not accept an empty string.
           return await batch(texts.slice(at, at + BATCH).map((text) => text.trim() || "."))
         })
         queue = mine.catch(() => undefined)

@@ -1,20 +1,20 @@
 /**
- * Tables in text: each row becomes a line with the names of its columns ("name: Ada; city: London"), so that it can be
- * found and understood alone. Rows that are broken are read as far as they go.
+ * Reads tables in text files. Each row becomes a line with the names of its columns ("name: Ada; city: London"), so that
+ * it is understandable alone. Malformed rows are read as far as possible.
  */
 import type { Part } from "../chunks.ts"
 import type { TextSource } from "./text-file.ts"
 
 interface Row {
   readonly cells: readonly string[]
-  /** Where it begins. */
+  /** The line on which it begins. */
   readonly line: number
 }
 
-/** What is held of a row, whatever the file is. */
+/** Limits of a row, whatever the file contains. */
 const MAX_COLUMNS = 10_000
 const MAX_ROW_LENGTH = 256 * 1_024
-/** A quote that is never closed must not take the rest of the file. */
+/** Limits a quote that is never closed. */
 const MAX_QUOTED_LENGTH = 64 * 1_024
 
 export async function* readCsv(
@@ -65,7 +65,7 @@ async function* rowsOf(
   yield* parser.end(before)
 }
 
-/** What the first line has most of, outside quotes. */
+/** The most frequent delimiter of the first line, outside of quotes. */
 function likelyDelimiter(text: string): string {
   const first = (/^[^\r\n]*/.exec(text)?.[0] ?? "").replace(/"[^"]*"/g, "")
   const counts = [",", ";", "\t", "|"].map((character) => [first.split(character).length, character] as const)
@@ -74,7 +74,7 @@ function likelyDelimiter(text: string): string {
 
 interface RowParser {
   take(text: string): Generator<Row>
-  /** `unread` is what was never taken. */
+  /** `unread` is the text that was not consumed. */
   end(unread: string): Generator<Row>
 }
 
@@ -82,10 +82,10 @@ function rowParser(delimiter: string): RowParser {
   let cells: string[] = []
   let cell = ""
   let [line, begins, quoted, held] = [1, 1, 0, 0]
-  /** Outside quotes; inside; behind a quote inside, which ends them or is the first of two. */
+  /** Outside of quotes; inside; or after a quote inside, which closes them or is the first of two. */
   let state: "plain" | "quoted" | "quote" = "plain"
   let isTaken = false
-  /** A return that no new line follows ends a line too, as it did on old Macs. */
+  /** A carriage return that no line feed follows also ends a line, as on old Macs. */
   let isReturn = false
 
   const endCell = () => {

@@ -1,4 +1,4 @@
-/** Markdown: headings become the titles of what is below them, with those above ("Guide › Install"). */
+/** Reads Markdown. A heading is the title of the text below it, after the headings above it ("Guide › Install"). */
 import { calendarDate, cutText } from "@superstep/engine/text"
 import type { DocumentFacts, DocumentPart, Part } from "../chunks.ts"
 import { type Line, linesOf, type TextSource } from "./text-file.ts"
@@ -6,7 +6,7 @@ import { type Line, linesOf, type TextSource } from "./text-file.ts"
 const HEADING = /^ {0,3}(#{1,6})[ \t]/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const MAX_TITLE_LENGTH = 200
-/** What is looked at of a heading. */
+/** Maximum characters of a heading. */
 const MAX_HEADING_LENGTH = 1_000
 
 export async function* readMarkdown(
@@ -21,7 +21,7 @@ export async function* readMarkdown(
   const frontMatter = new FrontMatter()
   const headings: string[] = []
   let fence: string | undefined
-  /** A heading with nothing below it so far. */
+  /** A heading without text so far. */
   let bare: { readonly level: number; readonly part: Part } | undefined
   const titleNow = () => titleOf([options.title, ...headings])
   yield { section: { title: titleNow() } }
@@ -35,7 +35,7 @@ export async function* readMarkdown(
       yield { text: isCut ? text : `${text}\n`, ...(hasLines && { line }) }
     } else {
       const { level, name } = heading
-      // One that titles nothing would not be found at all.
+      // A heading without text is a chunk of its own, so that it can be found.
       if (bare !== undefined && bare.level >= level) yield bare.part
       headings.length = Math.min(headings.length, level - 1)
       while (headings.length < level - 1) headings.push("")
@@ -47,7 +47,9 @@ export async function* readMarkdown(
   if (bare !== undefined) yield bare.part
 }
 
-/** The fence of the block of code that the next line is in. Only a bare one as long as that which began it ends it. */
+/**
+ * The fence of the code block that the next line is in. Only a bare fence of at least the opening length ends the block.
+ */
 function fenceAfter(text: string, fence: string | undefined): string | undefined {
   const mark = FENCE.exec(text)?.[1]
   if (mark === undefined) return fence
@@ -55,7 +57,7 @@ function fenceAfter(text: string, fence: string | undefined): string | undefined
   return mark.startsWith(fence) && text.trim() === mark ? undefined : fence
 }
 
-/** In steps that each take no longer than the line is: one expression for all would try every way to part its spaces. */
+/** Works in steps that are linear in the length of the line; one regular expression would backtrack over its spaces. */
 function headingOf(text: string): { readonly level: number; readonly name: string } | undefined {
   const [begin, marks = ""] = HEADING.exec(text) ?? []
   if (begin === undefined) return undefined
@@ -66,7 +68,7 @@ function headingOf(text: string): { readonly level: number; readonly name: strin
   return { level: marks.length, name: plain(isClosed ? name.slice(0, end) : name) }
 }
 
-/** Plain text, without markup. */
+/** Reads plain text, without markup. */
 export async function* readText(source: TextSource, signal?: AbortSignal): AsyncGenerator<Part> {
   for await (const { text, line, isCut } of linesOf(source, signal)) yield part({ text, line, isCut })
 }
@@ -75,7 +77,7 @@ function part({ text, line, isCut }: Line): Part {
   return { text: isCut ? text : `${text}\n`, line }
 }
 
-/** Without links and emphasis, which are useless for search. */
+/** Removes links and emphasis, which do not help a search. */
 function plain(heading: string): string {
   return heading
     .replace(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
@@ -85,7 +87,7 @@ function plain(heading: string): string {
 
 function titleOf(names: readonly (string | undefined)[]): string | undefined {
   const path = names.filter((name) => name !== undefined && name !== "")
-  // A page's title is often its first heading again.
+  // The title of a page often repeats its first heading.
   const title = path.filter((name, at) => name !== path[at - 1]).join(" › ")
   return title === "" ? undefined : cutText(title, MAX_TITLE_LENGTH)
 }
@@ -96,16 +98,16 @@ const MAX_LINES = 200
 const MAX_AUTHOR_LENGTH = 100
 const FIELD = /^(authors?|date|published|created)[ \t]*:(.*)$/i
 
-/** Takes the lines of a document, one by one, and says when the front matter has ended. */
+/** Consumes the lines of a document, and reports when the front matter has ended. */
 class FrontMatter {
   #lines = 0
   #isOver = false
   #authors: string[] = []
   #date: string | undefined
-  /** Within a list of authors that has a line for each. */
+  /** Inside a list of authors with one line each. */
   #isList = false
 
-  /** What is known, at the line that ends the front matter. */
+  /** Returns the metadata at the line that ends the front matter. */
   take(line: string): DocumentFacts | undefined {
     if (this.#isOver) return undefined
     this.#lines += 1

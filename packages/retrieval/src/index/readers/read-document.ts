@@ -32,12 +32,12 @@ const BY_EXTENSION: Readonly<Record<string, DocumentType>> = {
   ".pdf": "pdf",
 }
 
-/** These are read as a whole. */
-const LARGEST_HTML = 32 * 1_024 * 1_024
-const LARGEST_PDF = 256 * 1_024 * 1_024
+/** Maximum bytes of files that are read as a whole. */
+const MAX_HTML = 32 * 1_024 * 1_024
+const MAX_PDF = 256 * 1_024 * 1_024
 const MAX_AUTHOR_LENGTH = 100
 
-/** By its name. Undefined: an unknown type, which is read as text if the file is named explicitly. */
+/** Chosen by the file name. Undefined: an unknown type, which is read as text if the file is named explicitly. */
 function typeOf(path: string): DocumentType | undefined {
   return BY_EXTENSION[extname(path).toLowerCase()]
 }
@@ -49,13 +49,13 @@ export async function* readFileParts(
 ): AsyncGenerator<DocumentPart> {
   const type = typeOf(path) ?? "text"
   if (type === "pdf" || contents.head.toString("latin1", 0, 5) === "%PDF-") {
-    yield* readPdf(await whole(path, contents, LARGEST_PDF, signal), signal)
+    yield* readPdf(await whole(path, contents, MAX_PDF, signal), signal)
     return
   }
   const { encoding } = contents
   if (encoding === undefined) throw unreadable("it is not text")
   if (type === "html") {
-    const bytes = await whole(path, contents, LARGEST_HTML, signal)
+    const bytes = await whole(path, contents, MAX_HTML, signal)
     yield* readPage(new TextDecoder(charsetOf(contents) ?? encoding).decode(bytes), signal)
     return
   }
@@ -68,7 +68,7 @@ export async function* readTextParts(
   type: Exclude<DocumentType, "pdf">,
   signal?: AbortSignal,
 ): AsyncGenerator<DocumentPart> {
-  // Line numbers of a string lead nowhere.
+  // Line numbers of a string are not useful.
   const parts =
     type === "html" ? readPage(text, signal) : readTextual(type, textSource(text), undefined, signal)
   for await (const part of parts) yield "text" in part ? { text: part.text } : part
@@ -99,11 +99,11 @@ async function whole(
   if (contents.bytes > largest) throw unreadable(`it is larger than ${largest / 1_024 / 1_024} MB: split it`)
   const bytes = await readFile(path, { signal })
   if (bytes.length !== contents.bytes) throw changed()
-  // Not a Buffer: pdf.js wants the plain kind.
+  // Not a Buffer, because pdf.js needs a plain Uint8Array.
   return new Uint8Array(bytes)
 }
 
-/** What the page itself says, if it can be believed. */
+/** The charset that the page declares, if it is plausible. */
 function charsetOf({ head, encoding }: Contents): string | undefined {
   if (encoding !== "windows-1252") return undefined
   const label = /<meta[^>]{0,200}charset=["']?([\w-]{1,40})/i.exec(head.toString("latin1"))?.[1]
@@ -118,7 +118,7 @@ function unreadable(what: string): SuperstepError {
   return fatal("DOCUMENT_UNREADABLE", what)
 }
 
-/** The little of unpdf that is used. */
+/** The part of unpdf that is used here. */
 interface Unpdf {
   getDocumentProxy(data: Uint8Array, options: { verbosity: number }): Promise<PdfDocument>
 }
@@ -137,7 +137,7 @@ interface PdfPage {
   cleanup?(): unknown
 }
 
-/** It would write to the console by itself. */
+/** pdf.js writes to the console otherwise. */
 const ERRORS_ONLY = 0
 
 async function* readPdf(bytes: Uint8Array, signal?: AbortSignal): AsyncGenerator<DocumentPart> {
@@ -165,7 +165,7 @@ async function* readPdf(bytes: Uint8Array, signal?: AbortSignal): AsyncGenerator
 }
 
 async function pdfFacts(document: PdfDocument): Promise<DocumentFacts> {
-  // Properties that cannot be read say nothing about the text.
+  // Unreadable properties do not affect the text.
   const { info = {} } = (await document.getMetadata?.().catch(() => undefined)) ?? {}
   const author = cutText(
     String(info.Author ?? "")
@@ -196,13 +196,13 @@ function pdfError(error: unknown): SuperstepError {
 // Finds the readable files below folders, in a stable order.
 
 export interface FoundFiles {
-  /** Absolute, each once. */
+  /** Absolute paths, without duplicates. */
   readonly files: readonly { readonly path: string; readonly bytes: number }[]
-  /** The folders that were asked for, absolute. */
+  /** The requested folders, as absolute paths. */
   readonly folders: readonly string[]
-  /** Folders in them that could not be looked into. */
+  /** Subfolders that could not be read. */
   readonly closed: readonly { readonly path: string; readonly error: unknown }[]
-  /** How many files in them are of kinds that are not read. */
+  /** The number of files of unsupported types. */
   readonly others: number
 }
 

@@ -10,7 +10,7 @@ async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
   return found
 }
 
-/** In pieces of a few characters, as a file may come. */
+/** In pieces of a few characters, as a file may arrive. */
 function inPieces(text: string, size: number): TextSource {
   return {
     async *pieces() {
@@ -37,14 +37,14 @@ describe("the encoding of a file", () => {
       undefined,
     ],
     ["no text", bytes(0x7f, 0x45, 0x4c, 0x46, 0, 0, 0, 0, 1, 2, 3), undefined],
-  ])("is seen: %s", async (_, data, encoding) => {
+  ])("is detected: %s", async (_, data, encoding) => {
     expect((await examinePieces([data])).encoding).toBe(encoding)
     const single = Array.from(data, (_, at) => data.subarray(at, at + 1))
     expect(await examinePieces(single)).toEqual(await examinePieces([data]))
   })
 })
 
-test("lines are the same in whatever pieces they come, and one without an end is cut", async () => {
+test("lines are the same in whatever pieces they arrive, and an endless one is cut", async () => {
   const text = "one\r\ntwo\n\nfour"
   const lines = [
     ["one", 1],
@@ -65,7 +65,7 @@ describe("Markdown", () => {
   const titles = (parts: DocumentPart[]) =>
     parts.flatMap((part) => ("section" in part ? [part.section.title] : []))
 
-  test("has the headings as titles, with those above", async () => {
+  test("has the headings as titles, after those above them", async () => {
     const text = "# A\n## B `code` [link](x)\n### C\n## D\n#### E\n# F\n"
     expect(titles(await all(readMarkdown(textSource(text))))).toEqual([
       undefined,
@@ -96,12 +96,12 @@ describe("Markdown", () => {
     )
   })
 
-  test("takes what is in a block of code for code, which only a bare fence ends", async () => {
+  test("treats the content of a code block as code, which only a bare fence ends", async () => {
     const text = "# A\n```sh\n# not a title\n~~~\n```js\n# nor this\n```\n# B\n"
     expect(titles(await all(readMarkdown(textSource(text))))).toEqual([undefined, "A", "B"])
   })
 
-  test("has a heading with nothing below it as text, so that it is found", async () => {
+  test("has a heading without text as text, so that it is found", async () => {
     const texts = async (text: string) =>
       (await all(readMarkdown(textSource(text)))).flatMap((part) =>
         "text" in part && part.text.trim() !== "" ? [`${part.line} ${part.text.trim()}`] : [],
@@ -110,8 +110,8 @@ describe("Markdown", () => {
     expect(await texts("# A #\n## B#\n#not\n# #\n")).toEqual(["3 #not"])
   })
 
-  test("is read in no more time than its length asks for, whatever is in it", async () => {
-    // Each took minutes or longer with one expression for the whole line.
+  test("is read in linear time, whatever it contains", async () => {
+    // Each took minutes or longer with one regular expression for the whole line.
     for (const line of [`# ${" ".repeat(16_000)}x`, `# ${"#".repeat(16_000)}x`, `# ${"[".repeat(16_000)}`]) {
       expect(titles(await all(readMarkdown(textSource(`${line}\n`.repeat(20)))))).toHaveLength(21)
     }
@@ -124,7 +124,7 @@ describe("a table in text", () => {
       "text" in part ? `${part.line} ${part.text.trimEnd()}` : "",
     )
 
-  test("is rows with the names of their columns, and the line that each begins on", async () => {
+  test("has rows with the names of their columns, and their first line", async () => {
     const text = 'name,city\r\nAda,"London, UK"\r\n"Grace ""G""","New\nYork"\n\nAlan,\n'
     const expected = ["2 name: Ada; city: London, UK", '3 name: Grace "G"; city: New York', "6 name: Alan"]
     for (const size of [1, 3, 1_000]) expect(await rows(text, size)).toEqual(expected)
@@ -134,7 +134,7 @@ describe("a table in text", () => {
     expect(await rows(`a${sign}b\n1,5${sign}2`)).toEqual(["2 a: 1,5; b: 2"])
   })
 
-  test("may have lines that end as on old Macs, long cells and many columns", async () => {
+  test("may have old Mac line ends, long cells and many columns", async () => {
     for (const size of [1, 3, 1_000]) {
       expect(await rows('a;b\r1;"x\ry"\r2;z\r', size)).toEqual(["2 a: 1; b: x y", "3 a: 2; b: z"])
     }
@@ -145,7 +145,7 @@ describe("a table in text", () => {
     expect((await rows(`a\n${"x".repeat(300_000)}\ny\n`)).map((row) => row.length)).toEqual([262_149, 6])
   })
 
-  test("that is broken is read as far as it goes", async () => {
+  test("that is malformed is read as far as possible", async () => {
     expect(await rows("a,b\n1,2,3\n4\n")).toEqual(["2 a: 1; b: 2; column 3: 3", "3 a: 4"])
     expect(await rows('a,b\n1,x"y"z\n')).toEqual(['2 a: 1; b: x"y"z'])
     expect(await rows('a,b\n1,"open\n2,x\n')).toEqual(["2 a: 1; b: open 2,x"])
@@ -158,7 +158,7 @@ describe("a table in text", () => {
     const found = await rows(text)
     expect(found.length).toBeGreaterThan(10_000)
     expect(found.at(-1)).toBe("30002 a: 2; b: x")
-    // As long as a quoted cell may be, and nothing of it is lost.
+    // As long as a quoted cell may be, and none of it is lost.
     expect(Math.max(...found.map((row) => row.length))).toBeLessThan(70_000)
     expect(found.join("\n").match(/2,x|a: 2; b: x/g)).toHaveLength(30_000)
   })

@@ -1,4 +1,7 @@
-/** Files as text, read in pieces: their encoding, and their lines. However long a file or a line is, little of it is held. */
+/**
+ * Reads files as text, in pieces: their encoding, and their lines. Memory does not depend on the length of a file or a
+ * line.
+ */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { TextDecoder } from "node:util"
@@ -9,11 +12,11 @@ export interface Line {
   readonly text: string
   /** From 1. */
   readonly line: number
-  /** The rest of the line follows: it is longer than anything should be. */
+  /** The line exceeds the maximum length, and its rest follows. */
   readonly isCut: boolean
 }
 
-/** Where text comes from: a file, or a string. */
+/** The source of text: a file, or a string. */
 export interface TextSource {
   pieces(signal?: AbortSignal): AsyncIterable<string>
 }
@@ -21,7 +24,7 @@ export interface TextSource {
 const PIECE = 64 * 1_024
 const MAX_LINE_LENGTH = 16 * 1_024
 
-/** Fails when the file is not the one that was examined. */
+/** Fails if the file changed since it was examined. */
 export function fileText(path: string, contents: Pick<Contents, "hash">, encoding: Encoding): TextSource {
   return {
     async *pieces(signal) {
@@ -88,9 +91,9 @@ export interface Contents {
   /** SHA-256 of the bytes. */
   readonly hash: string
   readonly bytes: number
-  /** Undefined: it is not text. */
+  /** Undefined: the file is not text. */
   readonly encoding: Encoding | undefined
-  /** What it begins with, for readers that look there: at most 4 KB. */
+  /** The first bytes, for readers that look for declarations there. At most 4 KB. */
   readonly head: Buffer
 }
 
@@ -111,7 +114,7 @@ export async function examinePieces(pieces: AsyncIterable<Buffer> | Iterable<Buf
     hash.update(piece)
     if (bytes < HEAD) head = Buffer.concat([head, piece.subarray(0, HEAD - bytes)])
     bytes += piece.length
-    // One that is certain not to be text need not be looked at further.
+    // A file that is certainly not text is not examined further.
     if (zeros < HEAD) for (let at = piece.indexOf(0); at >= 0; at = piece.indexOf(0, at + 1)) zeros++
     if (isUtf8) isUtf8 = decodes(strict, piece)
   }
@@ -142,7 +145,7 @@ function encodingOf(head: Buffer, isUtf8: boolean, zeros: number): Encoding | un
     if (isUtf8) return "utf-8"
     return hasControls(head) ? undefined : "windows-1252"
   }
-  // Text in Latin letters has a zero in every second byte of UTF-16, always on the same side.
+  // In UTF-16, Latin text has a zero in every second byte, always on the same side.
   let [even, odd] = [0, 0]
   for (let at = 0; at < head.length; at++) {
     if (head[at] !== 0) continue

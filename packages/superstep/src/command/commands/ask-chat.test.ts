@@ -57,13 +57,13 @@ Sources:
     expect(stdout).toContain("How many lamps were sold in the year 2022?")
   })
 
-  it("shows what a follow-up was taken for", async () => {
+  it("shows how a follow-up was interpreted", async () => {
     const io = testIo({ files, stdin: `${FIRST}\nand in 2023?\n` })
     const { stderr } = await superstep(["ask", "shop.yaml", "--chat", "--store", "memory:", ...model], io)
     expect(stderr.match(/^Asked as: .*$/gm)).toEqual(["Asked as: How many lamps were sold in the year 2023?"])
   })
 
-  it("without a model adds the follow-up to the question before it", async () => {
+  it("appends the follow-up to the previous question without a model", async () => {
     const offline = CONFIG.replaceAll("{}", "{ model: offline }")
     const io = testIo({ files: { ...files, "shop.yaml": offline }, stdin: `${FIRST}\nand in 2023?\n` })
     const { code, stdout } = await superstep(

@@ -51,7 +51,7 @@ describe("superstep ask with flags instead of a file", () => {
     expect(stdout).toContain("docs/returns.md")
   })
 
-  it("keeps loaded tables for the next question, and says what it loaded", async () => {
+  it("caches loaded tables for the next question, and reports what it loaded", async () => {
     const io = shop()
     const args = ["ask", QUESTION, "--csv", "data", ...scripted]
     expect((await superstep(args, io)).stderr).toMatch(/^Loaded 1 file \(\d+ B\) in /m)
@@ -68,7 +68,7 @@ describe("superstep ask with flags instead of a file", () => {
     expect(stderr).toContain("--model offline")
   })
 
-  it("takes the words in either order, and the question from stdin", async () => {
+  it("accepts the arguments in either order, and the question from stdin", async () => {
     const io = testIo({
       files: { "goal.yaml": "assistants: [a]", "script.yaml": SCRIPT },
       stdin: `${QUESTION}\n`,
@@ -125,7 +125,7 @@ describe("superstep ask with flags instead of a file", () => {
     expect(retried).toMatchObject({ code: 0 })
   })
 
-  it("shows how far the loading is at a terminal", async () => {
+  it("shows the progress of loading at a terminal", async () => {
     const io = shop({ terminals: ["stderr"] })
     const { stderr } = await superstep(["ask", QUESTION, "--csv", "data", ...scripted], io)
     expect(stderr).toContain("Loading 1/1 · lamps.csv")

@@ -27,13 +27,13 @@ const asking = [
 ]
 
 describe("superstep ask", () => {
-  it("has the answer on stdout", async () => {
+  it("prints the answer on stdout", async () => {
     const { code, stdout, stderr } = await superstep(asking, { files })
     expect({ code, stdout }).toEqual({ code: 0, stdout: "seven lamps\n" })
     expect(stderr).toContain("✓ triage")
   })
 
-  it("prints the sources with their queries below the answer, and what was searched", async () => {
+  it("prints the sources with their queries below the answer, and the searches", async () => {
     const config = `${CONFIG}sql_agent: expert
 search: { databases: [{ type: csv, id: stock, files: [lamps.csv] }] }
 `
@@ -56,7 +56,7 @@ reviewer: [{ json: { decision: accept } }]
     ])
   })
 
-  it("says on stderr that an answer has no source", async () => {
+  it("reports on stderr that an answer has no source", async () => {
     const { stdout, stderr } = await superstep([...asking, "--quiet"], { files })
     expect(stdout).toBe("seven lamps\n")
     expect(stderr).toContain("The answer cites no source")
@@ -83,13 +83,13 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
       expect(code).toBe(0)
       if (name === "ask") expect(stdout).toMatch(/^Incomplete: shop: The database shop .*ECONNREFUSED/)
       else expect(stderr).toMatch(/^incomplete: shop: The database shop /m)
-      // Once, though it was looked at for the ranking and for the search.
+      // Once, although the ranking and the search both use it.
       if (name === "ask") expect(stdout.match(/^Incomplete: .*/gm)).toHaveLength(1)
       expect((await superstep([name, ...args, "--strict"], io)).code).toBe(1)
     },
   )
 
-  it("tells all that is wrong with the configuration, and exits with 2", async () => {
+  it("prints all problems of the configuration, and exits with 2", async () => {
     const config = CONFIG.replace("reporter_ids", "max_review_pases: 1\nreviewer: reviwer\nreporters")
     const { code, stderr } = await superstep(asking, { files: { ...files, "shop.yaml": config } })
     expect(code).toBe(2)
@@ -98,7 +98,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
     expect(stderr).toContain("assistants")
   })
 
-  it("without a goal, or with an empty one, asks nobody anything", async () => {
+  it("calls no model without a goal, or with an empty one", async () => {
     const GRAPH =
       '{"nodes":[{"id":"s","type":"start"},{"id":"w","type":"agent","agent_id":"desk"}],"edges":[{"from_node":"s","to_node":"w"}]}'
     const withGraph = {
@@ -118,13 +118,13 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
     expect(stdout).toBe("seven lamps\n")
   })
 
-  it("reads the goal from stdin, and a configuration by any name it goes by", async () => {
+  it("reads the goal from stdin, and a configuration with any file name", async () => {
     const args = ["ask", "./shop.yaml", "-", ...asking.slice(3)]
     const { code, stdout } = await superstep(args, { files, stdin: "how many lamps?\n" })
     expect({ code, stdout }).toEqual({ code: 0, stdout: "seven lamps\n" })
   })
 
-  it("never says what a variable holds", async () => {
+  it("never prints the value of a variable", async () => {
     const config = `${CONFIG}search: { databases: ["\${SHOP_DB}"] }\n`
     const env = { SHOP_DB: "postgresql://reader:s3cret@localhost/shop" }
     const { code, stdout, stderr } = await superstep(asking, {
@@ -136,13 +136,13 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
     expect(stderr).toContain("{SHOP_DB}")
   })
 
-  it("says that a file is not there", async () => {
+  it("reports a missing file", async () => {
     const { code, stderr } = await superstep(["ask", "no.yaml", "x"])
     expect(code).toBe(2)
     expect(stderr).toContain("Cannot read no.yaml: there is no such file.")
   })
 
-  it("works without a key where the file names the offline model", async () => {
+  it("works without a key if the file names the offline model", async () => {
     const { code, stdout, stderr } = await superstep(["ask", "shop.yaml", "how many lamps?"], {
       files: { ...files, "shop.yaml": CONFIG.replaceAll("{}", "{ model: offline }") },
     })
@@ -167,7 +167,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
     expect(stderr).toContain("graph.json:1:")
   })
 
-  it("a run of it is found again by its file", async () => {
+  it("finds the file of a stored run again", async () => {
     const io = testIo({ files })
     const failing = SCRIPT.replace('["seven lamps"]', "[{ error: { code: 400, message: no } }]")
     writeFileSync(join(io.cwd, "script.yaml"), failing)
@@ -177,7 +177,7 @@ search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@12
     expect(failed.stderr.replace(/\s+/g, " ")).toContain(
       "Please check your model access and agent configuration.",
     )
-    // The call that failed was made: a script continues after it.
+    // The failed call was made, so a script continues after it.
     const answers = SCRIPT.replace('["seven lamps"]', '["no", "seven lamps"]')
     writeFileSync(join(io.cwd, "script.yaml"), answers)
     const again = await superstep(["runs", "retry", "lamps"], io)

@@ -1,4 +1,6 @@
-/** `superstep ask`: answers a question over your own data, by a configuration or by the sources that flags name. */
+/**
+ * `superstep ask`: answers a question over your own data, from a configuration file or from the sources that flags name.
+ */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import type { RunResult } from "@superstep/engine"
@@ -90,7 +92,7 @@ async function chat(
   })
 }
 
-/** What a follow-up was taken for: a wrong reading would be hidden in the answer. */
+/** Prints how a follow-up question was interpreted: the answer alone would hide a wrong interpretation. */
 function printAsked({ state }: RunResult, { err }: Cli): void {
   const { question, standalone } = (state.asked ?? {}) as Partial<Record<string, unknown>>
   if (typeof standalone !== "string" || standalone === question) return
@@ -102,7 +104,7 @@ interface Words {
   readonly question?: string | undefined
 }
 
-/** Which of the words is the file. */
+/** Decides which of the two arguments is the file. */
 function wordsOf(first: string | undefined, second: string | undefined, flags: Flags, { io }: Cli): Words {
   const isFile = (word: string | undefined) =>
     word !== undefined &&
@@ -116,11 +118,11 @@ function wordsOf(first: string | undefined, second: string | undefined, flags: F
     return { question: first }
   }
   if (second !== undefined && !isFile(first) && isFile(second)) return { file: second, question: first }
-  if (first === undefined || (second === undefined && !isFile(first))) throw nothingToAsk(first)
+  if (first === undefined || (second === undefined && !isFile(first))) throw noDataSource(first)
   return { file: first, question: second }
 }
 
-/** Passwords of addresses become secrets, which the run does not store. */
+/** Moves passwords in URLs to secrets, which the run does not store. */
 function sourceOf(
   file: string | undefined,
   flags: Flags,
@@ -142,7 +144,7 @@ function questionMissing(): Error {
   return usageError('Write a question: superstep ask CONFIG "…", or - to read it from stdin.')
 }
 
-function nothingToAsk(question: string | undefined): Error {
+function noDataSource(question: string | undefined): Error {
   const what = question === undefined ? '"…"' : "QUESTION"
   return usageError(
     `No data source is set. Add one: superstep ask ${what} --docs FOLDER, --csv FOLDER or --db URL. ` +

@@ -13,7 +13,7 @@ agents:
       space: How much room is there on
       joke: { description: Something funny, instruction: Tell a joke. }
 `
-/** Says back how long the conversation is, by what it is asked. */
+/** Replies with the length of the conversation, from its prompt. */
 const SCRIPT = `
 - { when: "Hello", text: One. }
 - { when: "How much room is there on /tmp", text: Two. }
@@ -23,14 +23,14 @@ const files = { "helper.yaml": HELPER, "script.yaml": SCRIPT }
 const model = ["--model", "scripted:script.yaml"]
 
 describe("superstep chat", () => {
-  it("is a run for each line, with the agent's own commands", async () => {
+  it("creates a run for each line, and has the agent's own commands", async () => {
     const stdin = "Hello\n\n/space /tmp\n/joke\n/exit\nnever\n"
     const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", ...model], { files, stdin })
     expect({ code, stdout }).toEqual({ code: 0, stdout: "One.\nTwo.\nThree.\n" })
     expect(stderr).toMatch(/^thread chat-[0-9a-f]{8} · .*\nGood morning\.\n$/)
   })
 
-  it("tells its commands, and what is none", async () => {
+  it("lists its commands, and reports unknown ones", async () => {
     const { stderr } = await superstep(["chat", "helper.yaml", ...model], {
       files,
       stdin: "/help\n/nothing\n",
@@ -51,7 +51,7 @@ describe("superstep chat", () => {
     expect(JSON.stringify(started.state)).toContain("One.")
   })
 
-  it("survives an answer that fails, and says why", async () => {
+  it("continues after an answer that fails, and prints the reason", async () => {
     const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", ...model], {
       files,
       stdin: "What?\nHello\n",
@@ -60,7 +60,7 @@ describe("superstep chat", () => {
     expect(stderr).toContain("superstep: failed at root:")
   })
 
-  it("is what superstep run opens for a file with agents only, at a terminal", async () => {
+  it("is opened by superstep run for a file with only agents, at a terminal", async () => {
     const io = testIo({ files, terminals: ["stdin", "stderr"] })
     const running = superstep(["run", "helper.yaml", ...model], io)
     await io.seen("Good morning.")
@@ -74,7 +74,7 @@ describe("superstep chat", () => {
   })
 
   it.each([["chat"], ["run", "x", "--thread", "t"], ["exec", "x", "--thread", "t"]])(
-    "is not for steps, which keep nothing from run to run: %s",
+    "is not for steps, which keep no state between runs: %s",
     async (name, ...others) => {
       const steps = "agents: { a: { model: offline } }\nworkflow: [ { type: agent, name: a } ]\n"
       const io = testIo({ files: { "steps.yaml": steps }, stdin: "Hello\n" })
@@ -93,7 +93,7 @@ describe("superstep chat", () => {
     })
   })
 
-  it("is many runs, so that none of them has a name; one that has is a single run", async () => {
+  it("has many runs, so none of them has an id; with an id it is a single run", async () => {
     const refused = await superstep(["chat", "helper.yaml", "--run-id", "r", ...model], { files })
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown option '--run-id'") })
     const io = testIo({ files, terminals: ["stdin", "stderr"] })

@@ -14,7 +14,7 @@ function has(shell: string): boolean {
   }
 }
 
-/** What bash offers for the last of these words. */
+/** The completions of bash for the last of these words. */
 function offered(io: TestIo, ...words: readonly string[]): string[] {
   const line = words.map((word) => `'${word}'`).join(" ")
   const text = `source "$1"; COMP_WORDS=(superstep ${line}); COMP_CWORD=${words.length}; _superstep; printf '%s\\n' "\${COMPREPLY[@]}"`
@@ -31,7 +31,7 @@ async function scriptFile(): Promise<TestIo> {
 }
 
 describe.skipIf(!has("bash"))("bash completes", () => {
-  test("commands, and those below them", async () => {
+  test("commands and subcommands", async () => {
     const io = await scriptFile()
     expect(offered(io, "ru")).toEqual(["run", "runs"])
     expect(offered(io, "")).toEqual(COMMANDS.map(({ name }) => name))
@@ -48,7 +48,7 @@ describe.skipIf(!has("bash"))("bash completes", () => {
     expect(offered(io, "completion", "z")).toEqual(["zsh"])
   })
 
-  test("nothing of its own where a file is meant", async () => {
+  test("nothing where a file is expected", async () => {
     const io = await scriptFile()
     expect(offered(io, "run", "")).toEqual([])
     expect(offered(io, "run", "x.yaml", "--agents", "")).toEqual([])

@@ -1,4 +1,4 @@
-/** `superstep completion`: a script that completes commands and flags in a shell. */
+/** `superstep completion`: prints a script that completes commands and flags in a shell. */
 import { Argument, Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { helpText } from "../flags.ts"
@@ -83,7 +83,7 @@ interface Flag {
   readonly choices: readonly string[]
 }
 
-/** The node and all below it, from the top. */
+/** The node and all its descendants, top down. */
 function* allNodes(node: CommandNode): Generator<CommandNode> {
   yield node
   for (const below of node.below) yield* allNodes(below)
@@ -185,7 +185,7 @@ compdef _superstep superstep
 `
 }
 
-/** A colon ends the word, a quote ends the string. */
+/** Escapes colons, which separate a word from its summary, and quotes. */
 function described(word: string, summary: string): string {
   const text = summary.replaceAll("\\", "\\\\").replaceAll(":", "\\:").replaceAll("'", "'\\''")
   return `'${word.replaceAll(":", "\\:")}${text === "" ? "" : `:${text}`}'`
@@ -211,7 +211,7 @@ function fishCompletion(tree: CommandNode): string {
   return `${lines.join("\n")}\n`
 }
 
-/** True for this command, and not for one below it. */
+/** True for this command, and false for its subcommands. */
 function conditionOf(node: CommandNode): string {
   if (node.path.length === 0) return "__fish_use_subcommand"
   const seen = node.path.map((name) => `__fish_seen_subcommand_from ${name}`)

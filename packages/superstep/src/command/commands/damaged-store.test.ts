@@ -7,7 +7,7 @@ import { FILE, withRuns } from "./stored-runs.test-support.ts"
 
 const STORE = ".superstep/superstep.db"
 
-/** A connection of its own to the test's store. */
+/** A separate connection to the test's store. */
 function connection({ cwd }: Pick<TestIo, "cwd">): Database {
   const path = join(cwd, STORE)
   const options = { path, durability: "normal", busyTimeout: 0, lookAgain: 0 } as const
@@ -62,13 +62,13 @@ describe("superstep doctor --store", () => {
     const text = await superstep(["doctor", "--store"], io)
     expect(text.code).toBe(1)
     expect(text.stdout).toMatch(/fail {2}journal +The journal of run "a" is damaged at 2/)
-    // Without --store it says whether the store can be used, as before.
+    // Without --store it reports whether the store can be used.
     expect((await superstep(["doctor"], io)).code).toBe(0)
   })
 })
 
 describe("superstep runs salvage", () => {
-  test("recovers sound runs whole, cuts the others, and says so", async () => {
+  test("recovers intact runs completely, truncates the others, and reports it", async () => {
     const io = await withRuns({ a: "x", b: "x" })
     sqlite(io, DAMAGE)
     const before = readFileSync(join(io.cwd, STORE))
@@ -95,7 +95,7 @@ describe("superstep runs salvage", () => {
     ])
   })
 
-  test("refuses a file that exists, a store that does not, and a store in memory", async () => {
+  test("refuses an existing target, a missing store, and a store in memory", async () => {
     const io = await withRuns({ a: "x" })
     const overwrite = await superstep(["runs", "salvage", "--to", STORE], io)
     expect(overwrite.code).toBe(2)
@@ -107,11 +107,11 @@ describe("superstep runs salvage", () => {
   })
 })
 
-test("a command that finds the store locked says so, and continues when it is free", async () => {
+test("a command that finds the store locked reports that, and continues when it is free", async () => {
   const io = await withRuns({ a: "x" })
   const holder = connection(io)
   holder.exec("BEGIN IMMEDIATE")
-  // What only reads does not wait.
+  // Commands that only read do not wait.
   expect((await superstep(["runs", "list", "--json"], io)).code).toBe(0)
   const ended = superstep(["run", FILE, "y", "--run-id", "b", "--quiet"], io)
   await io.seen("Waiting: ")

@@ -1,4 +1,4 @@
-/** `superstep graph`, `superstep eject` and `superstep schema`: a definition as a diagram, as TypeScript; its JSON Schema. */
+/** `superstep graph`, `eject` and `schema`: print a definition as a diagram, as TypeScript, and its JSON Schema. */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import type { Json, Workflow } from "@superstep/engine"

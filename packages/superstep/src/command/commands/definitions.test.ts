@@ -16,7 +16,7 @@ const SCRIPT = "writer: [Once upon a time.]\ncritic: [Too short.]\n"
 const files = { "story.yaml": STORY, "script.yaml": SCRIPT }
 
 describe("superstep run of a definition", () => {
-  it("runs its steps with the script that --model names", async () => {
+  it("runs its steps with the script in --model", async () => {
     const { code, stdout, stderr } = await superstep(
       ["run", "story.yaml", "A story.", "--model", "scripted:script.yaml"],
       { files },
@@ -38,7 +38,7 @@ describe("superstep run of a definition", () => {
     expect(await running).toMatchObject({ code: 0, stdout: "Too short.\n" })
   })
 
-  it("also runs what is in the store, by its id, and remembers that", async () => {
+  it("also runs definitions in the store, by id, and records that", async () => {
     const { sqliteStore } = await import("@superstep/store-sqlite")
     const { applyDefinition } = await import("@superstep/engine/definitions")
     const io = testIo({ files: { "script.yaml": "- Good day.\n" } })
@@ -61,13 +61,13 @@ describe("superstep run of a definition", () => {
     await store.close()
   })
 
-  it("has no use for --agents, which is for graphs, and says so", async () => {
+  it("refuses --agents, which is for graphs", async () => {
     const { code, stderr } = await superstep(["run", "story.yaml", "x", "--agents", "others.yaml"], { files })
     expect(code).toBe(2)
     expect(stderr).toBe("superstep: --agents is for graphs: story.yaml defines its own agents.\n")
   })
 
-  it("tells all that is wrong, underlined, and makes no store for it", async () => {
+  it("prints all problems, underlined, and creates no store", async () => {
     const text = STORY.replace("name: writer }", "name: writr }").replace(
       "model: openai/gpt-5",
       "model: fast",
@@ -90,14 +90,14 @@ describe("superstep run of a graph", () => {
   }
   const files = { "bad.json": JSON.stringify(graph) }
 
-  it("that is refused says so above all that is wrong", async () => {
+  it("that is refused has a heading above its problems", async () => {
     const { code, stderr } = await superstep(["run", "bad.json", "x"], { files })
     expect(code).toBe(2)
     expect(stderr).toMatch(/^Graph validation failed:\n/)
     expect(stderr).toContain("Edge target node b not found")
   })
 
-  it("that is only warned about has no such head", async () => {
+  it("with only warnings has no heading", async () => {
     const { code, stderr } = await superstep(["run", "bad.json", "x", "--lenient"], { files })
     expect(code).toBe(0)
     expect(stderr).toContain("Edge target node b not found")
@@ -109,7 +109,7 @@ describe("models", () => {
   const run = (flags: string[], env: Record<string, string> = {}) =>
     superstep(["run", "story.yaml", "x", "--store", "memory:", ...flags], { files, env })
 
-  it("are asked for by the variable that is missing, where another key is set", async () => {
+  it("report the missing variable if another key is set", async () => {
     const { code, stderr } = await run([], { OPENAI_API_KEY: "sk-secret-value" })
     expect(code).toBe(2)
     expect(stderr.replace(/\n */g, " ")).toContain('Agent "critic" needs a key. Set ANTHROPIC_API_KEY.')
@@ -147,8 +147,8 @@ describe("models", () => {
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
   })
 
-  it("that lack a key are reported once for each agent, however often the file is loaded", async () => {
-    // A research makes it load a second time, with the functions of another package.
+  it("that lack a key are reported once per agent, however often the file is loaded", async () => {
+    // A research makes the file load a second time, with the functions of another package.
     const text = `${STORY}  - { id: look, type: research, model: offline, tools: [{ type: documents, paths: [notes.md] }] }\n`
     const { stderr } = await superstep(["run", "story.yaml", "x"], {
       files: { "story.yaml": text, "notes.md": "Storks eat frogs." },
@@ -164,7 +164,7 @@ describe("superstep exec", () => {
       files: { ...files, ...more },
     })
 
-  it("has what agents say on stdout, and the steps' outputs on stderr", async () => {
+  it("prints what agents write on stdout, and the steps' outputs on stderr", async () => {
     const { code, stdout, stderr } = await exec()
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Once upon a time.\nToo short.\n" })
     const [said, context] = stderr.split("--- Step Context ---\n")
@@ -175,7 +175,7 @@ describe("superstep exec", () => {
     })
   })
 
-  it("has those of a block as the block has them", async () => {
+  it("prints the outputs of a block under the block", async () => {
     const text = `agents: { a: { model: offline }, b: { model: offline } }
 workflow:
   - type: parallel
@@ -193,7 +193,7 @@ workflow:
     })
   })
 
-  it("has them on a failure too", async () => {
+  it("prints the outputs of a failed run too", async () => {
     const { code, stdout, stderr } = await exec([], {
       "script.yaml": "writer: [Once upon a time.]\ncritic: []\n",
     })
@@ -202,7 +202,7 @@ workflow:
     expect(stderr).toContain("superstep: failed at review:")
   })
 
-  it("says nothing but the text with --quiet", async () => {
+  it("prints only the text with --quiet", async () => {
     expect(await exec(["--quiet"])).toEqual({
       code: 0,
       stdout: "Once upon a time.\nToo short.\n",
@@ -252,7 +252,7 @@ workflow: [ { type: agent, name: writer } ]
     expect(await withTools([])).toMatchObject({ code: 0, stdout: "Done.\n", isWritten: false })
   })
 
-  it("lets them run with --yolo, or where the permissions allow them; what is denied never runs", async () => {
+  it("runs them with --yolo, or if the permissions allow them; denied tools never run", async () => {
     expect(await withTools(["--yolo"])).toMatchObject({ code: 0, isWritten: true })
     expect(await withTools([], "{ allow: [write_file] }")).toMatchObject({ code: 0, isWritten: true })
     expect(await withTools(["--yolo"], "{ deny: [write_file] }")).toMatchObject({ code: 0, isWritten: false })
@@ -260,7 +260,7 @@ workflow: [ { type: agent, name: writer } ]
 })
 
 describe("superstep validate", () => {
-  it("says what is there, and 0, where nothing is wrong", async () => {
+  it("describes a valid file, and exits with 0", async () => {
     expect(await superstep(["validate", "story.yaml"], { files })).toEqual({
       code: 0,
       stdout: "✓ story.yaml  steps, 2 agents\n",
@@ -268,7 +268,7 @@ describe("superstep validate", () => {
     })
   })
 
-  it("has every problem of every file as a line of JSON with --json", async () => {
+  it("prints every problem of every file as a line of JSON with --json", async () => {
     const bad = {
       "a.yaml": STORY.replace("name: critic", "name: x"),
       "b.json": "{",
@@ -336,7 +336,7 @@ describe("diagrams, code and schemas of a definition", () => {
     expect(JSON.parse(stdout)).toMatchObject({ $schema: expect.stringContaining("draft-07"), type: "object" })
   })
 
-  it("superstep eject says why a is a goal configuration cannot be ejected", async () => {
+  it("superstep eject explains why a goal configuration cannot be ejected", async () => {
     const text = "agents: { a: { model: offline } }\ntriage: a\nassistants: [a]\nreviewer: a\n"
     const { code, stderr } = await superstep(["eject", "goal.yaml"], { files: { "goal.yaml": text } })
     expect([code, stderr]).toEqual([2, expect.stringContaining("is a goal configuration")])
@@ -370,7 +370,7 @@ describe("diagrams, code and schemas of a definition", () => {
     expect((await superstep(["graph", "story.yaml", "--json", "--format", "dot"], io)).code).toBe(2)
   })
 
-  it("superstep schema knows no other dialect", async () => {
+  it("superstep schema refuses an unknown dialect", async () => {
     expect(await superstep(["schema", "xml"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("steps, graph"),

@@ -7,7 +7,7 @@ import { nodeVersion } from "./doctor.ts"
 const SECRET = "sk-not-to-be-seen"
 
 describe("superstep doctor", () => {
-  it("says of each part that it is well, and makes nothing", async () => {
+  it("reports each part as intact, and creates nothing", async () => {
     const { code, stdout } = await superstep(["doctor"], { env: { OPENAI_API_KEY: SECRET } })
     expect(code).toBe(0)
     expect(stdout).toMatch(/^ok {4}node +\d+\.\d+/)
@@ -18,7 +18,7 @@ describe("superstep doctor", () => {
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
   })
 
-  it("fails, and says what to do, where the store cannot be used", async () => {
+  it("fails, with advice, if the store cannot be used", async () => {
     const io = testIo()
     writeFileSync(join(io.cwd, "junk.db"), "junk".repeat(500))
     const { code, stdout } = await superstep(["doctor", "--store", "sqlite:junk.db", "--json"], io)
@@ -32,7 +32,7 @@ describe("superstep doctor", () => {
     ])
   })
 
-  it("knows which Node is too old", () => {
+  it("reports a Node version that is too old", () => {
     const todo = "Use Node 22.12 or later, or 20.19 or later of Node 20."
     for (const old of ["18.20.8", "20.18.3", "21.7.3", "22.11.0"])
       expect(nodeVersion(old)).toMatchObject({ state: "fail", todo })
@@ -41,14 +41,14 @@ describe("superstep doctor", () => {
 })
 
 describe("superstep models", () => {
-  it("tells which providers are ready, and never a key", async () => {
+  it("lists the providers that are ready, and never a key", async () => {
     const { stdout } = await superstep(["models"], { env: { ANTHROPIC_API_KEY: SECRET } })
     expect(stdout).toMatch(/anthropic .* ANTHROPIC_API_KEY is set +✓/)
     expect(stdout).toMatch(/openai .* set OPENAI_API_KEY\n/)
     expect(stdout).not.toContain(SECRET)
   })
 
-  it("tells prices, and which are unknown", async () => {
+  it("lists prices, and marks unknown ones", async () => {
     const { stdout } = await superstep(["models", "openai/gpt-5", "some/model", "--json"])
     const [known, unknown] = stdout
       .trim()

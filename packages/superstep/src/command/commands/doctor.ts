@@ -1,4 +1,4 @@
-/** `superstep doctor`: checks the installation and the store, and says how to fix what is wrong. */
+/** `superstep doctor`: checks the installation and the store, and suggests a fix for every problem. */
 import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -9,8 +9,7 @@ import { complete, type OutputFlags, outputFlags } from "../flags.ts"
 import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
 import { DEFAULT_PATH, openStore, storeAddress } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
-import { jsonText, padded, printText, sanitizeLine } from "../terminal/terminal.ts"
+import { jsonText, padded, printText, progressBar, sanitizeLine } from "../terminal/terminal.ts"
 
 interface DoctorFlags extends OutputFlags {
   /** True for the default store. */
@@ -58,7 +57,7 @@ function print({ state, what, is, todo }: Finding, { out }: Cli): void {
 const ADVICE =
   "Restore the file from a backup, or recover what is readable: superstep runs salvage --store sqlite:DAMAGED --to NEW."
 
-/** Checks every record: a finding for each damage, or a single one if there is none. */
+/** Checks every record. Yields a finding for each damaged one, or a single finding if all are intact. */
 async function* storeFindings(
   cli: Cli,
   url: string | undefined,
@@ -90,7 +89,7 @@ async function* storeFindings(
       }
     }
   } catch (error) {
-    // The checks of the installation report it.
+    // The checks of the installation report this error.
     if (isSuperstepError(error, "STORE_UNUSABLE")) return
     yield { state: "fail", what: "integrity", is: (error as Error).message, todo: ADVICE }
   } finally {
@@ -100,7 +99,7 @@ async function* storeFindings(
 
 export const commands = { doctor: doctorCommand }
 
-// The checks of `superstep doctor`. They leave nothing behind.
+// The checks of `superstep doctor`. They remove every file that they create.
 
 interface Finding {
   readonly state: "ok" | "warn" | "fail"
@@ -124,7 +123,7 @@ async function* findings(io: Io, store: string | undefined): AsyncGenerator<Find
 }
 
 export function nodeVersion(version: string): Finding {
-  // As `engines` in package.json.
+  // Matches `engines` in package.json.
   const isEnough = isAtLeast(version, 22, 12) || (version.startsWith("20.") && isAtLeast(version, 20, 19))
   return {
     state: isEnough ? "ok" : "fail",
@@ -139,7 +138,7 @@ function isAtLeast(version: string, major: number, minor: number): boolean {
   return first > major || (first === major && second >= minor)
 }
 
-/** Makes a temporary store. */
+/** Creates a temporary store. */
 async function driver(): Promise<Finding> {
   const what = "sqlite"
   const folder = mkdtempSync(join(tmpdir(), "superstep-doctor-"))
@@ -193,7 +192,7 @@ function existingFolder(path: string): string {
   return folder
 }
 
-/** Where the store is. */
+/** Checks the disk that the store is on. */
 function disk({ cwd }: Io, url: string | undefined): Finding {
   let path: string | undefined
   try {

@@ -1,4 +1,4 @@
-/** `superstep index`: documents that agents and research search. */
+/** `superstep index`: manages the documents that agents and research search. */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import type { AddResult, DocumentIndex, IndexSearchOptions } from "@superstep/retrieval"
@@ -14,8 +14,7 @@ import {
   withIndex,
 } from "../open/document-index.ts"
 import { usageError } from "../print/errors.ts"
-import { age, counted, shortCount, size } from "../print/figures.ts"
-import { printTable } from "../print/table.ts"
+import { age, counted, printTable, shortCount, size } from "../print/figures.ts"
 import { jsonText, printJsonLines, printText, sanitize, sanitizeLine, wrapped } from "../terminal/terminal.ts"
 
 function indexCommand(cli: Cli): Command {
@@ -38,7 +37,7 @@ function addCommand(cli: Cli): Command {
     .argument("<path...>", "files with any name, or folders with files of these kinds")
     .option("--prune", "remove documents that are no longer in the folders")
     .action(async (paths: string[], flags: AddFlags) => {
-      // Before an index is created for nothing.
+      // Fails before an empty index is created.
       const missing = paths.find((path) => !existsSync(resolve(cli.io.cwd, path)))
       if (missing !== undefined) throw usageError(`Cannot add ${missing}: no such file or folder.`)
       await withIndex(cli, { ...flags, create: true }, (index) => add(cli, index, paths, flags))

@@ -32,7 +32,7 @@ test("every command has a help that fits 80 columns, with an example", async () 
   }
 })
 
-test("help takes the words of a command, those below it too", async () => {
+test("help accepts commands and subcommands", async () => {
   for (const words of [["runs"], ["runs", "list"]]) {
     const { code, stdout } = await superstep(["help", ...words])
     expect([code, stdout]).toEqual([0, (await superstep([...words, "--help"])).stdout])
@@ -43,7 +43,7 @@ test.each([
   ["runs", "lst", "list, show, events"],
   ["storage", "report2", "report, prune"],
   ["index", "find", "add, search, list, rm"],
-])("%s %s is no command: those that there are are named", async (command, word, names) => {
+])("%s %s is an unknown command: the error lists the known ones", async (command, word, names) => {
   const { code, stderr } = await superstep([command, word])
   expect(code).toBe(2)
   const said = stderr.replace(/\s+/g, " ")

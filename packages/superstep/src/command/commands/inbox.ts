@@ -8,14 +8,13 @@ import { Command } from "commander"
 import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../flags.ts"
 import { type OpenStore, onStore, storeFlagOf, withStore } from "../open/store.ts"
-import { findsItsWorkflow } from "../open/workflow.ts"
+import { canReopenWorkflow } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
-import { expectedAnswer, printQuestion } from "../print/question.ts"
-import { livingHolder } from "../print/run-overview.ts"
+import { expectedAnswer, liveHolder, printQuestion } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId, typedId } from "../run/find-run.ts"
-import { readAnswer, readJsonAnswer } from "../run/read-answer.ts"
-import { type ResumeFlags, resume, resumeFlags } from "../run/resume.ts"
+import { readAnswer, readJsonAnswer } from "../run/read-input.ts"
+import { type ResumeFlags, resume, resumeFlags } from "../run/run-workflow.ts"
 import { jsonText, printJsonLines, sanitizeLine } from "../terminal/terminal.ts"
 import { RUN_ID } from "./runs-show.ts"
 
@@ -88,8 +87,8 @@ async function respond(cli: Cli, store: OpenStore, args: Arguments, flags: Respo
   const value = await answerTo(cli, request, answer, flags)
   if (value === undefined) return cli.exit(EXIT.cancelled)
   const options = { by: flags.by ?? userOf(cli) }
-  const isExecuting = (await livingHolder(store, run)) !== undefined
-  if (!isExecuting && (flags.file !== undefined || (await findsItsWorkflow(cli, store, run)))) {
+  const isExecuting = (await liveHolder(store, run)) !== undefined
+  if (!isExecuting && (flags.file !== undefined || (await canReopenWorkflow(cli, store, run)))) {
     return await resume(cli, store, run, flags, {
       first: async (claimed) => void (await claimed.respond(request.id, value, options)),
     })
@@ -113,7 +112,7 @@ async function respond(cli: Cli, store: OpenStore, args: Arguments, flags: Respo
   } else err.line(`Answered. Run ${shortId(run.runId)} continues in its process.`)
 }
 
-/** Ids that the engine makes: such a word is never an answer. */
+/** Ids that the engine generates. A word of this form is never an answer. */
 const REQUEST_ID = /(?:^|\/)r\d+$/
 
 /** If there is only one question, its id is optional. */

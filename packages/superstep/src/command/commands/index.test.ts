@@ -19,7 +19,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line))
 
 describe("superstep index", () => {
-  it("adds a folder, finds what is in it, lists it and takes it out", async () => {
+  it("adds a folder, searches it, lists it and removes it", async () => {
     const io = withDocuments()
     const added = await superstep(["index", "add", "docs"], io)
     expect(added).toMatchObject({ code: 0, stdout: "" })
@@ -34,7 +34,7 @@ describe("superstep index", () => {
     expect((await superstep(["index", "rm", "docs/guide.md"], io)).code).toBe(2)
   })
 
-  it("gives data with --json, and nothing else", async () => {
+  it("prints only data with --json", async () => {
     const io = withDocuments()
     const { stdout, stderr } = await superstep(["index", "add", "docs", "--json"], io)
     expect(stderr).toBe("")
@@ -54,7 +54,7 @@ describe("superstep index", () => {
     expect(lines((await superstep(["index", "rm", "docs", "--json"], io)).stdout)).toEqual([{ removed: 2 }])
   })
 
-  it("reads only changes, and with --prune removes what is gone", async () => {
+  it("reads only changes, and with --prune removes missing documents", async () => {
     const io = withDocuments()
     await superstep(["index", "add", "docs"], io)
     writeFileSync(join(io.cwd, "docs", "guide.md"), "Another guide.\n")
@@ -64,13 +64,13 @@ describe("superstep index", () => {
     )
   })
 
-  it("shows how far it is in a terminal", async () => {
+  it("shows its progress at a terminal", async () => {
     const { stderr } = await superstep(["index", "add", "docs"], withDocuments({ terminals: ["stderr"] }))
     expect(stderr).toMatch(/░{20} {3}0% {2}0\/2 · 0 chunks · docs\/guide\.md/)
     expect(stderr).toContain("\r\x1B[2K2 documents added")
   })
 
-  it("says what is wrong with a file, and fails when it is the only one", async () => {
+  it("reports the problem of a file, and fails if it is the only one", async () => {
     const io = withDocuments()
     writeFileSync(join(io.cwd, "broken.pdf"), "%PDF-1.4")
     const { code, stderr } = await superstep(["index", "add", "broken.pdf"], io)
@@ -78,7 +78,7 @@ describe("superstep index", () => {
     expect(stderr).toMatch(/^Skipped broken\.pdf: it is not a readable PDF/)
   })
 
-  it("makes no index for a path that is not there", async () => {
+  it("creates no index for a missing path", async () => {
     const io = withDocuments()
     expect(await superstep(["index", "add", "docs", "nowhere"], io)).toMatchObject({
       code: 2,
@@ -87,7 +87,7 @@ describe("superstep index", () => {
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
   })
 
-  it("removes what it has of the named documents, and reports the others; a folder may be the whole one", async () => {
+  it("removes the named documents, and reports unknown ones; a folder may be the root", async () => {
     const io = withDocuments()
     await superstep(["index", "add", "docs"], io)
     expect(await superstep(["index", "rm", "no.md", "docs/guide.md", "", "--json"], io)).toMatchObject({
@@ -98,14 +98,14 @@ describe("superstep index", () => {
     expect((await superstep(["index", "rm", "."], io)).stderr).toBe("Removed 1 document.\n")
   })
 
-  it("leaves one file behind", async () => {
+  it("leaves only one file", async () => {
     const io = withDocuments()
     await superstep(["index", "add", "docs"], io)
     await superstep(["index", "search", "installer"], io)
     expect(readdirSync(join(io.cwd, ".superstep")).sort()).toEqual([".gitignore", "index.db"])
   })
 
-  it("needs an index for all but add, and one that is not damaged", async () => {
+  it("needs an intact index for all commands except add", async () => {
     const io = withDocuments()
     expect(await superstep(["index", "search", "x"], io)).toMatchObject({
       code: 2,
@@ -118,7 +118,7 @@ describe("superstep index", () => {
     })
   })
 
-  it("embeds a new index with the model that is configured or installed, unless it is none", async () => {
+  it("embeds a new index with the configured or installed model, unless it is none", async () => {
     const env = { SUPERSTEP_EMBEDDINGS: "" }
     const list = async (...flags: string[]) => {
       const io = { ...withDocuments(), env }
@@ -129,7 +129,7 @@ describe("superstep index", () => {
     expect(await list("--embeddings", "none")).toMatch(/by words(?! and)/)
   })
 
-  it("finds by meaning with embeddings, and keeps those that it began with", async () => {
+  it("searches by meaning with embeddings, and keeps the first ones", async () => {
     const io = withDocuments()
     expect((await superstep(["index", "add", "docs", "--embeddings", "offline"], io)).code).toBe(0)
     const { stdout } = await superstep(

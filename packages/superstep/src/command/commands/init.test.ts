@@ -4,12 +4,12 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
 import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
 
-/** In the folder that `init` made. */
+/** In the folder that `init` created. */
 function within(io: TestIo, folder: string): TestIo {
   return { ...io, cwd: join(io.cwd, folder) }
 }
 
-/** The words of a command line, as a shell has them. */
+/** Splits a command line like a shell. */
 function argv(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "")
 }
@@ -22,7 +22,7 @@ async function made(template: string, ...flags: readonly string[]) {
   return { io, next, files }
 }
 
-describe("a template runs offline at once, by the commands that are printed", () => {
+describe("a template runs offline immediately, with the commands that are printed", () => {
   test.each(["steps", "graph", "chat", "goal"])("%s", async (template) => {
     const { io, next } = await made(template)
     expect(next.slice(0, 2)).toEqual(["cd here", "npm install"])
@@ -44,7 +44,7 @@ describe("a template runs offline at once, by the commands that are printed", ()
     expect(await ask("Which products are green?")).toMatch(/desk lamp/)
   })
 
-  test("goal proposes only sources that its format accepts", async () => {
+  test("goal suggests only sources that its format accepts", async () => {
     const { io } = await made("goal")
     const file = join(io.cwd, "here", "goal.yaml")
     const text = readFileSync(file, "utf8")
@@ -83,7 +83,7 @@ describe("a template runs offline at once, by the commands that are printed", ()
   test("typescript", async () => {
     const { io, next } = await made("typescript")
     expect(next.slice(0, 2)).toEqual(["cd here", "npm install"])
-    // What npm would put there.
+    // What npm would install.
     mkdirSync(join(io.cwd, "here", "node_modules"))
     const own = fileURLToPath(new URL("../../..", import.meta.url))
     symlinkSync(own, join(io.cwd, "here", "node_modules", "superstep"))
@@ -121,7 +121,7 @@ describe("init", () => {
     })
   })
 
-  test("never overwrites: a folder that has something in it is refused", async () => {
+  test("never overwrites: a folder with files is refused", async () => {
     const io = testIo()
     mkdirSync(join(io.cwd, "full"))
     writeFileSync(join(io.cwd, "full", "mine.txt"), "mine")
@@ -133,7 +133,7 @@ describe("init", () => {
     expect((await superstep(["init", "steps", "file"], io)).stderr).toContain("is a file")
   })
 
-  test("fills the empty folder that one is in", async () => {
+  test("fills the current folder if it is empty", async () => {
     const io = testIo()
     mkdirSync(join(io.cwd, ".git"))
     const { code, stdout } = await superstep(["init", "chat", "."], io)
@@ -142,7 +142,7 @@ describe("init", () => {
     expect(existsSync(join(io.cwd, "assistant.yaml"))).toBe(true)
   })
 
-  test("without a person asks nothing, and says what it needs", async () => {
+  test("asks nothing without a person, and reports what is missing", async () => {
     const io = testIo()
     expect(await superstep(["init"], io)).toMatchObject({
       code: 2,
@@ -153,7 +153,7 @@ describe("init", () => {
     expect((await superstep(["init", "nope"], io)).code).toBe(2)
   })
 
-  test("asks a person for what was not given", async () => {
+  test("asks a person for missing values", async () => {
     const io = testIo({ terminals: ["stdin", "stderr"] })
     Object.assign(io.stdin, { setRawMode: () => undefined })
     const asking = superstep(["init"], io)
@@ -169,7 +169,7 @@ describe("init", () => {
     expect(existsSync(join(io.cwd, "my-workflow", "support.json"))).toBe(true)
   })
 
-  test("a person may change their mind", async () => {
+  test("can be cancelled by the person", async () => {
     const io = testIo({ terminals: ["stdin", "stderr"] })
     Object.assign(io.stdin, { setRawMode: () => undefined })
     const asking = superstep(["init"], io)

@@ -38,7 +38,7 @@ function initCommand(cli: Cli): Command {
   )
 }
 
-/** It is written into files unquoted. */
+/** The name is written into files unquoted. */
 function parseModelName(text: string): string {
   if (/^[\w@][\w.:@/-]*$/.test(text)) return text
   throw new InvalidArgumentError("Write offline or provider/model.")
@@ -117,7 +117,7 @@ function create({ io, out }: Cli, choices: Choices, flags: InitFlags): void {
   for (const line of next) out.line(`  ${line}`)
 }
 
-/** Why a project cannot be created there. */
+/** The reason why a project cannot be created in this folder. */
 function problemOf(path: string): string | undefined {
   try {
     const files = readdirSync(path).filter((name) => name !== ".git" && name !== ".DS_Store")

@@ -29,7 +29,7 @@ const run = (script: string, ...more: string[]) => [
   ...more,
 ]
 
-it("remembers for the user of --label, in the folder beside the file, and for nobody else", async () => {
+it("remembers for the user of --label, in the folder beside the file, and for no other user", async () => {
   const here = io()
   const label = (user: string) => ["--label", `user=${user}`]
   expect(await superstep(run("remember.yaml", ...label("ada")), here)).toMatchObject({ code: 0 })
@@ -45,7 +45,7 @@ it("remembers for the user of --label, in the folder beside the file, and for no
   expect(await events("e")).not.toContain("Ada prefers tea.")
 })
 
-it("does not start without the label, and says which flag to give", async () => {
+it("does not start without the label, and names the flag", async () => {
   const here = io()
   const { code, stderr } = await superstep(run("remember.yaml"), here)
   expect(code).toBe(1)
@@ -64,7 +64,7 @@ it("refuses reserved and invalid labels", async () => {
   }
 })
 
-it("is refused in a file that is not trusted", async () => {
+it("is refused in an untrusted file", async () => {
   const { code, stderr } = await superstep(["validate", "flow.yaml", "--untrusted"], io())
   expect(code).toBe(2)
   expect(stderr).toContain("Reads and writes what is remembered about people")

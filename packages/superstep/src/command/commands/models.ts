@@ -3,7 +3,7 @@ import { Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags } from "../flags.ts"
 import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
-import { printTable } from "../print/table.ts"
+import { printTable } from "../print/figures.ts"
 import { printJsonLines } from "../terminal/terminal.ts"
 
 function modelsCommand(cli: Cli): Command {

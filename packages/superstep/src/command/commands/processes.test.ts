@@ -30,7 +30,7 @@ function run(
   })
 }
 
-test("a run that one process left is watched by a second one and ended by a third", async () => {
+test("a run that one process released is watched by a second one and finished by a third", async () => {
   const io = testIo({ files: { "story.yaml": story } })
   expect((await run(io, "run", "story.yaml", "a story", "--run-id", "s")).code).toBe(3)
   const watcher = spawn(process.execPath, [...PROGRAM, "runs", "events", "s", "--follow", "--json"], {
@@ -53,7 +53,7 @@ test("a run that one process left is watched by a second one and ended by a thir
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as { seq: number; type: string })
-  // What the model says is shown too, if the watcher hears of the run's new process in time; it has no numbers of its own.
+  // The model's text is shown too if the watcher learns of the run's new process in time; it has no numbers of its own.
   const live = new Set(["model.delta", "custom", "log", "live.gap"])
   const journaled = events.filter(({ type }) => !live.has(type))
   expect(journaled.map(({ seq }) => seq)).toEqual(journaled.map((_, i) => i + 1))

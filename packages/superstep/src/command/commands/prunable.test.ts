@@ -24,14 +24,14 @@ async function filled() {
 }
 
 test.each<[string, PrunePolicy, number]>([
-  // a1 is pinned, a2 the past of a fork, "open" and "f" in flight: a3, a4, b1 and b2 are left.
+  // a1 is pinned, a2 is needed by a fork, "open" and "f" are active: a3, a4, b1 and b2 remain.
   ["all", { keep: 0 }, 4],
   ["all but the newest of each workflow", { keep: 1 }, 2],
   ["those of a workflow", { keep: 0, workflow: "b" }, 2],
   ["what ended before now", { endedBefore: Date.now() + 60_000 }, 4],
   ["what ended long ago", { endedBefore: 1 }, 0],
   ["the old, or past the newest", { keep: 1, endedBefore: 1 }, 2],
-])("what would go is what goes: %s", async (_, policy, count) => {
+])("lists exactly the runs that prune removes: %s", async (_, policy, count) => {
   const store = await filled()
   const amount = await prunable(store, policy)
   expect(amount.count).toBe(count)

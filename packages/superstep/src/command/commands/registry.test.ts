@@ -51,7 +51,7 @@ function change(io: TestIo, edit: (text: string) => string): void {
 }
 
 describe("apply", () => {
-  test("puts a graph and its agents into the store; a second time changes nothing", async () => {
+  test("stores a graph and its agents; a second time changes nothing", async () => {
     const io = office()
     const first = await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
     expect(first).toMatchObject({
@@ -68,7 +68,7 @@ describe("apply", () => {
     expect((await superstep(["run", "desk", "hello", "--quiet"], io)).code).toBe(0)
   })
 
-  test("a graph may name agents that are in the store already", async () => {
+  test("a graph may use agents in the store", async () => {
     const io = office()
     expect(await superstep(["apply", "desk.json"], io)).toMatchObject({
       code: 2,
@@ -83,7 +83,7 @@ describe("apply", () => {
     })
   })
 
-  test("a graph may name agents of another file of the same command, in any order", async () => {
+  test("a graph may use agents of another file of the same command, in any order", async () => {
     const io = office()
     expect(await superstep(["apply", "desk.json", "agents.yaml"], io)).toMatchObject({
       code: 0,
@@ -94,7 +94,7 @@ describe("apply", () => {
     )
   })
 
-  test("one file that is wrong keeps all of them out", async () => {
+  test("one invalid file prevents all of them from being stored", async () => {
     const io = office()
     writeFileSync(join(io.cwd, "bad.json"), '{ "nodes": [')
     expect(await superstep(["apply", "agents.yaml", "bad.json"], io)).toMatchObject({ code: 2, stdout: "" })
@@ -118,7 +118,7 @@ describe("apply", () => {
 })
 
 describe("diff", () => {
-  test("shows what apply would change, with exit code 1; nothing, with 0", async () => {
+  test("prints what apply would change, with exit code 1; without changes, 0", async () => {
     const io = office()
     await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
     expect(await superstep(["diff", "desk.json"], io)).toEqual({
@@ -147,7 +147,7 @@ describe("diff", () => {
 })
 
 describe("export", () => {
-  test("gives the document back as it came in, as JSON or as YAML that can be applied", async () => {
+  test("prints the original document, as JSON or as YAML that can be applied", async () => {
     const io = office()
     await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
     const { stdout } = await superstep(["export", "desk"], io)
@@ -160,7 +160,7 @@ describe("export", () => {
     expect(agent.stdout).toContain("model: offline/offline")
   })
 
-  test("of an unknown id names those in the store", async () => {
+  test("for an unknown id lists those in the store", async () => {
     const io = office()
     await superstep(["apply", "agents.yaml"], io)
     const { code, stderr } = await superstep(["export", "nope"], io)

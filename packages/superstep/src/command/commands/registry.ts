@@ -59,7 +59,7 @@ function applyCommand(cli: Cli): Command {
 async function apply(cli: Cli, files: readonly string[], flags: FileFlags): Promise<void> {
   const store = await storeOf(cli, flags)
   try {
-    // An invalid file keeps all of them out.
+    // One invalid file prevents all of them from being applied.
     const read = await readRegistryFiles(cli, store, files, flags)
     const agentsFirst = [...read].sort((a, b) => a.kind.localeCompare(b.kind))
     for (const file of agentsFirst) await applyOne(cli, store, file, flags)
@@ -219,7 +219,7 @@ async function remove({ out, err }: Cli, store: OpenStore, id: string, flags: De
 
 const MAX_IDS = 10
 
-/** Names what the store has instead. */
+/** The message lists the ids in the store. */
 async function unknownId(registry: Registry, id: string): Promise<SuperstepError> {
   const listed = (what: string, rows: readonly { readonly id: string }[]) => {
     const ids = rows.slice(0, MAX_IDS).map((row) => sanitizeLine(row.id))

@@ -34,7 +34,7 @@ function answer(agent: string, last: string): string {
   }
 }
 
-/** The models' side: what was asked, and the process that is killed at one of the questions. */
+/** The models' server: records the requests, and kills the process at one of them. */
 async function provider() {
   const asked: string[] = []
   let at = Number.POSITIVE_INFINITY
@@ -89,10 +89,10 @@ test("killed at its plan, in its passes and while it writes", { timeout: 300_000
     const ended = new Promise((resolve) => child.on("close", (_, signal) => resolve(signal)))
     killAt(question, () => child.kill("SIGKILL"))
     expect(await ended).toBe("SIGKILL")
-    // A question of the other section may still have come between the kill and the end.
+    // A request of the other section may still have arrived between the kill and the exit.
     const first = [...asked]
     expect(await run(io, env, "runs", "resume", "teas")).toBe(report)
-    // Only what was under way when the process died, one question per section, has no record.
+    // Only requests in flight when the process died, one per section, have no record.
     const twice = asked.slice(first.length).filter((body) => first.includes(body))
     expect(twice.length).toBeLessThanOrEqual(SECTIONS.length)
     expect(new Set(asked)).toEqual(new Set(calm.asked))

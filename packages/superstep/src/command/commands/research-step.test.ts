@@ -9,7 +9,7 @@ const STEP = `workflow:
 `
 const SCRIPT = "- '# Tea'\n"
 
-/** The file is in a folder of its own: what it names is beside it. */
+/** The file is in its own folder, with its documents beside it. */
 function withNotes(env?: Record<string, string>): TestIo {
   const io = testIo({ env, files: { "script.yaml": SCRIPT } })
   mkdirSync(join(io.cwd, "flows", "notes"), { recursive: true })
@@ -29,12 +29,12 @@ it("searches the documents beside the file", async () => {
   expect(stderr).not.toContain("No key is set")
 })
 
-it("takes another model for one of the research's agents", async () => {
+it("overrides the model of one of the research's agents", async () => {
   const model = ["--model", "offline", "--model", "writer=scripted:script.yaml"]
   const { code, stdout } = await superstep([...asking, ...model], withNotes())
   expect({ code, stdout }).toEqual({
     code: 0,
-    // It cites nothing, so what was found is listed as read.
+    // It cites nothing, so the results are listed as read.
     stdout: "# Tea\n\n## Also read\n\n- Tea (flows/notes/tea.md:3)\n\n",
   })
   const unknown = await superstep([...asking, "--model", "riter=offline"], withNotes())
@@ -43,7 +43,7 @@ it("takes another model for one of the research's agents", async () => {
   expect(unknown.stderr.replace(/\s+/g, " ")).toContain("thinker, gap, selector, judge, writer")
 })
 
-it("says that documents are missing before anything runs", async () => {
+it("reports missing documents before anything runs", async () => {
   const io = testIo({ files: { "tea.yaml": STEP } })
   const { code, stderr } = await superstep(["validate", "tea.yaml"], io)
   expect(code).toBe(2)

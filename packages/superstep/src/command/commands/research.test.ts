@@ -27,7 +27,7 @@ function withDocuments(script = SCRIPT): TestIo {
 const asking = ["research", "What is tea?", "--docs", "docs", "--model", "scripted:script.yaml"]
 const REPORT = "# Tea\n\nTea is a drink [1].\n\n## Sources\n\n1. Tea (docs/tea.md:3)\n"
 
-/** A program that prints what a browser would: it is found as `chromium`. */
+/** A program that prints like a browser, found as `chromium`. */
 function withBrowser(io: TestIo, script: string): void {
   mkdirSync(join(io.cwd, "bin"))
   const path = join(io.cwd, "bin", "chromium")
@@ -62,7 +62,7 @@ describe("superstep research --format", () => {
     expect(report.run).toMatch(/^[0-9a-f-]{36}$/)
   })
 
-  it("writes a page, also where only the name of the file says so", async () => {
+  it("writes a page, also if only the file name requests it", async () => {
     for (const flags of [
       ["--format", "html", "--out", "report"],
       ["--out", "report.html"],
@@ -87,7 +87,7 @@ describe("superstep research --format", () => {
     expect(readFileSync(join(io.cwd, "report.pdf"), "utf8")).toMatch(/^%PDF-1\.7 <!doctype html>/)
   })
 
-  it("says what to do where there is no browser or no file for a PDF, before anything is paid for", async () => {
+  it("prints advice if there is no browser or no file for a PDF, before anything is paid for", async () => {
     const io = withPath()
     const none = await superstep([...asking, "--format", "pdf", "--out", "report.pdf"], io)
     expect(none).toMatchObject({ code: 2, stdout: "" })
@@ -99,7 +99,7 @@ describe("superstep research --format", () => {
     expect(nowhere.stderr).toContain("--format pdf needs a file: add --out report.pdf.")
   })
 
-  it("prints the report, which is paid for, where the browser fails", async () => {
+  it("prints the report, which is paid for, if the browser fails", async () => {
     const io = withPath()
     withBrowser(io, 'console.error("no display")\nprocess.exit(4)')
     const { code, stdout, stderr } = await superstep([...asking, "--out", "report.pdf"], io)
@@ -108,10 +108,10 @@ describe("superstep research --format", () => {
     expect(existsSync(join(io.cwd, "report.pdf"))).toBe(false)
   })
 
-  it("writes a stored run in another format, and asks no model again", async () => {
+  it("writes a stored run in another format, without calling a model", async () => {
     const io = withDocuments()
     expect((await superstep([...asking, "--run-id", "tea"], io)).code).toBe(0)
-    // Nothing is left of the script: a call would fail.
+    // The script is used up: a call would fail.
     writeFileSync(join(io.cwd, "script.yaml"), "writer: []\n")
     const { code, stdout } = await superstep([...asking, "--run-id", "tea", "--format", "json"], io)
     expect({ code, run: JSON.parse(stdout).run }).toEqual({ code: 0, run: "tea" })
@@ -125,7 +125,7 @@ describe("superstep research --format", () => {
 })
 
 describe("superstep research", () => {
-  it("has the report on stdout, and what it is at on stderr", async () => {
+  it("prints the report on stdout, and its progress on stderr", async () => {
     const { code, stdout, stderr } = await superstep(asking, withDocuments())
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${REPORT}\n` })
     expect(stderr.replace(/in \d.*/s, "")).toBe(`2 documents to search.
@@ -148,7 +148,7 @@ completed `)
     expect(nowhere.stderr).toContain("Cannot write no/report.md: no such folder.")
   })
 
-  it("shows a deep one section by section", async () => {
+  it("shows the progress of deep research by section", async () => {
     const { stdout, stderr } = await superstep([...asking, "--deep"], withDocuments())
     expect(stdout).toContain(
       "# All of tea\n\n## Summary\n\nBoth are tea. *(no source)*\n\n## Contents\n\n1. [Green](#green)\n2. [Black](#black)\n\n## Green\n\nTea is a drink [1].\n\n## Black\n\n",
@@ -158,13 +158,13 @@ completed `)
     expect(stderr).toContain("· Assembling the report")
   })
 
-  it("lets the model choose with --auto", async () => {
+  it("lets the model choose the mode with --auto", async () => {
     const { stderr, stdout } = await superstep([...asking, "--auto"], withDocuments())
     expect(stderr).toContain("Research mode: deep.")
     expect(stdout).toContain("# All of tea")
   })
 
-  it("keeps to its budget, says so, and writes all the same", async () => {
+  it("stops at its budget, reports it, and writes the report anyway", async () => {
     const script = SCRIPT.replace("sufficient: true", "sufficient: false")
     const { code, stdout, stderr } = await superstep(
       [...asking, "--budget", "iterations=2"],
@@ -179,7 +179,7 @@ completed `)
     expect((await superstep(unpriced, withDocuments())).code).toBe(0)
   })
 
-  it("exits with 1 under --strict where the report is incomplete, and only there", async () => {
+  it("exits with 1 under --strict only if the report is incomplete", async () => {
     const script = SCRIPT.replace("sufficient: true", "sufficient: false")
     const cut = await superstep([...asking, "--strict", "--budget", "iterations=2"], withDocuments(script))
     expect(cut.code).toBe(1)
@@ -188,7 +188,7 @@ completed `)
     expect({ code: whole.code, stdout: whole.stdout }).toEqual({ code: 0, stdout: `${REPORT}\n` })
   })
 
-  it("names documents that could not be read in the report, and under --strict by its exit code", async () => {
+  it("lists unreadable documents in the report, and exits with 1 under --strict", async () => {
     const io = withDocuments()
     writeFileSync(join(io.cwd, "docs", "broken.pdf"), "no PDF at all")
     const { code, stdout } = await superstep([...asking, "--strict"], io)
@@ -196,7 +196,7 @@ completed `)
     expect(stdout).toMatch(/^Incomplete: docs\/broken\.pdf: skipped: /)
   })
 
-  it("gives the run's events with --json, and nothing but the report with --quiet", async () => {
+  it("prints the run's events with --json, and only the report with --quiet", async () => {
     const { stdout, stderr } = await superstep([...asking, "--json"], withDocuments())
     const types = stdout
       .trim()
@@ -211,7 +211,7 @@ completed `)
     })
   })
 
-  it("says what to do if there is nothing to search, or a document is missing", async () => {
+  it("prints advice if there is nothing to search, or a document is missing", async () => {
     const none = await superstep(["research", "What is tea?", "--model", "offline"])
     expect(none.code).toBe(2)
     expect(none.stderr.replace(/\s+/g, " ")).toContain("Name documents with --docs PATH, or set SEARXNG_URL")
@@ -259,7 +259,7 @@ completed `)
     expect((await superstep(["runs", "retry", "tea"], io)).code).toBe(0)
   })
 
-  it("wants a question, and a place for the report, before anything is read or paid for", async () => {
+  it("requires a question and a valid output before anything is read or paid for", async () => {
     const words = ["research", "--docs", "docs", "--model", "offline"]
     for (const argv of [words, ["research", " ", ...words.slice(1)]]) {
       const none = await superstep(argv, withDocuments())
@@ -273,7 +273,7 @@ completed `)
     expect(folder.stderr).toBe("superstep: Cannot write docs: it is a folder. Name a file in it.\n")
   })
 
-  it("shows a report that cannot be written", async () => {
+  it("prints a report that cannot be written", async () => {
     const io = withDocuments()
     const long = `${"x".repeat(300)}.md`
     const { code, stdout, stderr } = await superstep([...asking, "--out", long], io)
@@ -281,7 +281,7 @@ completed `)
     expect(stderr).toContain("superstep: Cannot write")
   })
 
-  it("says which key the engine of --search needs", async () => {
+  it("names the key that the engine of --search needs", async () => {
     const { code, stderr } = await superstep([...asking, "--search", "brave"], withDocuments())
     expect(code).toBe(2)
     expect(stderr).toContain("superstep: --search brave needs the environment variable BRAVE_API_KEY.")
@@ -296,7 +296,7 @@ completed `)
     expect(stderr).toContain("· Research on: What is tea?\n")
   })
 
-  it("shows on a terminal what is at work, in lines that fit, without what would steer it", async () => {
+  it("shows the current work on a terminal, in lines that fit, without control sequences", async () => {
     const script = SCRIPT.replace("query: tea }", `query: "tea \\e[31m ${"and tea ".repeat(20)}" }`)
     const io = testIo({ files: { "script.yaml": script }, terminals: ["stderr"] })
     mkdirSync(join(io.cwd, "docs"))
@@ -308,7 +308,7 @@ completed `)
     expect(stderr).toContain("\x1B[32m✓\x1B[0m [2/2 Black] pass 1: The evidence is sufficient\n")
   })
 
-  it("searches the web with the engine of the environment", async () => {
+  it("searches the web with the engine in the environment", async () => {
     const server = createServer((_, response) => {
       response.setHeader("content-type", "application/json")
       response.end(
@@ -326,7 +326,7 @@ completed `)
     expect(stdout).toContain("1. [Tea](<https://t.invalid/>)")
   })
 
-  it("says once why searches fail, and what to do about it", async () => {
+  it("reports once why searches fail, with advice", async () => {
     const server = createServer((_, response) => response.end("<html>Search"))
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     onTestFinished(() => void server.close())

@@ -3,7 +3,7 @@ import { append, channel, node, workflow } from "@superstep/engine"
 
 const log = channel("log", append<string>())
 
-/** Three nodes; the second asks where the text says so, and fails where it says that. */
+/** Three nodes. The second asks or fails if the text requests it. */
 export default workflow("review", { state: [log] })
   .chain(
     node("draft", (text: string, ctx) => {

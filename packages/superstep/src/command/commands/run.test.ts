@@ -13,7 +13,7 @@ const [greet, ask, slow, odd] = [
 ]
 
 describe("superstep run", () => {
-  it("has the answer on stdout, and the progress on stderr", async () => {
+  it("prints the answer on stdout, and the progress on stderr", async () => {
     const { code, stdout, stderr } = await superstep(["run", greet, "Ada"])
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Hello Ada!\n" })
     expect(stderr.split("\n")).toEqual([
@@ -25,7 +25,7 @@ describe("superstep run", () => {
     ])
   })
 
-  it("warns of a run that completes without an output, and says where its messages went", async () => {
+  it("warns about a run that completes without an output, and lists its undelivered messages", async () => {
     const join = await superstep(["run", moduleFile("starved"), "x", "--quiet"])
     expect(join).toMatchObject({ code: 0, stdout: "" })
     expect(join.stderr).toContain(
@@ -41,7 +41,7 @@ describe("superstep run", () => {
     )
   })
 
-  it("warns the same way when the messages were lost in a sub-workflow", async () => {
+  it("warns the same way if the messages were lost in a sub-workflow", async () => {
     const { code, stderr } = await superstep(["run", moduleFile("starved-below"), "nowhere", "--quiet"])
     expect(code).toBe(0)
     expect(stderr.replace(/\s+/g, " ")).toContain(
@@ -49,7 +49,7 @@ describe("superstep run", () => {
     )
   })
 
-  it("says nothing but the answer with --quiet", async () => {
+  it("prints only the answer with --quiet", async () => {
     expect(await superstep(["run", greet, "Ada", "--quiet"])).toEqual({
       code: 0,
       stdout: "Hello Ada!\n",
@@ -57,7 +57,7 @@ describe("superstep run", () => {
     })
   })
 
-  it("has the events of the protocol on stdout with --json, and nothing else", async () => {
+  it("prints only the events of the protocol on stdout with --json", async () => {
     const { stdout, stderr } = await superstep(["run", greet, "Ada", "--json", "--store", "memory:"])
     const events = stdout
       .trim()
@@ -68,7 +68,7 @@ describe("superstep run", () => {
     expect(stderr).toBe("")
   })
 
-  it("keeps the run in the folder's own store, which git leaves alone; and with memory: nowhere", async () => {
+  it("stores the run in the folder's own store, which git ignores; with memory: it stores nothing", async () => {
     const io = testIo()
     await superstep(["run", greet, "Ada", "--store", "memory:"], io)
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
@@ -77,7 +77,7 @@ describe("superstep run", () => {
     expect(readFileSync(join(io.cwd, ".superstep/.gitignore"), "utf8")).toBe("*\n")
   })
 
-  it("joins the run that has the same id, and refuses another one under it", async () => {
+  it("joins the run with the same id, and refuses a different one", async () => {
     const io = testIo()
     for (let i = 0; i < 2; i++) {
       expect(await superstep(["run", greet, "Ada", "--run-id", "r"], io)).toMatchObject({
@@ -90,8 +90,8 @@ describe("superstep run", () => {
   })
 })
 
-describe("what a run is given", () => {
-  it("may come from stdin, without the line break at its end", async () => {
+describe("the input of a run", () => {
+  it("may come from stdin, without the trailing line break", async () => {
     expect(await superstep(["run", greet, "-", "--quiet"], { stdin: "\uFEFFAda\nLovelace\n" })).toMatchObject(
       {
         stdout: "Hello Ada\nLovelace!\n",
@@ -99,13 +99,16 @@ describe("what a run is given", () => {
     )
   })
 
-  it.each([new Uint8Array([0xff, 0xfe, 1]), "a\0b"])("is text: binary is refused", async (stdin) => {
-    const { code, stderr } = await superstep(["run", greet, "-"], { stdin })
-    expect(code).toBe(2)
-    expect(stderr).toContain("Stdin is not text")
-  })
+  it.each([new Uint8Array([0xff, 0xfe, 1]), "a\0b"])(
+    "must be text: binary data is refused",
+    async (stdin) => {
+      const { code, stderr } = await superstep(["run", greet, "-"], { stdin })
+      expect(code).toBe(2)
+      expect(stderr).toContain("Stdin is not text")
+    },
+  )
 
-  it("is JSON where the module takes no text", async () => {
+  it("is JSON if the module does not take text", async () => {
     const good = await superstep(["run", odd, '{"give":"x"}', "--quiet"])
     expect(JSON.parse(good.stdout)).toEqual({ give: "x" })
     expect(await superstep(["run", odd, "give x"])).toMatchObject({
@@ -116,7 +119,7 @@ describe("what a run is given", () => {
     expect(misfit.code).toBe(2)
   })
 
-  it("must be there where the workflow says what it takes, and nobody can be asked", async () => {
+  it("is required if the workflow declares one, and nobody can be asked", async () => {
     const { code, stderr } = await superstep(["run", odd])
     expect(code).toBe(2)
     expect(stderr).toContain("odd needs a prompt")
@@ -133,7 +136,7 @@ describe("the end of a run", () => {
     expect(stderr.split("\n").filter((line) => line.length > 80)).toEqual([])
   })
 
-  it("has the stack with --verbose", async () => {
+  it("includes the stack with --verbose", async () => {
     expect((await superstep(["run", odd, '{"fail":"It broke."}', "--verbose"])).stderr).toContain("    at ")
   })
 
@@ -147,7 +150,7 @@ describe("the end of a run", () => {
     expect(stderr).toContain(reason)
   })
 
-  it("is 3 when it waits for a person and none is there, and says how to answer", async () => {
+  it("is 3 if it waits for a person and there is none, with the command to answer", async () => {
     const { code, stdout, stderr } = await superstep(["run", ask, "x", "--store", "sqlite:runs.db"])
     expect({ code, stdout }).toEqual({ code: 3, stdout: "" })
     expect(stderr).toContain("r1: Which colour?")
@@ -155,7 +158,7 @@ describe("the end of a run", () => {
     expect(stderr).toMatch(/superstep runs resume [0-9a-f-]{36} --store sqlite:runs.db\n$/)
   })
 
-  it("says it in words that a shell takes as they are", async () => {
+  it("prints commands with quoted words", async () => {
     const names = ["--run-id", "two words", "--store", "sqlite:my runs.db"]
     const { stderr } = await superstep(["run", ask, "x", ...names])
     expect(stderr).toContain("  superstep respond 'two words' r1 ANSWER --store 'sqlite:my runs.db'\n")
@@ -176,7 +179,7 @@ describe("a run that asks", () => {
     expect(await running).toMatchObject({ code: 0, stdout: "x: 3 red\n" })
   })
 
-  it("is let go of with Ctrl-C at the question, and waits in the store", async () => {
+  it("is released by Ctrl-C at the question, and waits in the store", async () => {
     const io = testIo({ terminals: ["stdin", "stderr"] })
     const running = superstep(["run", ask, "x"], io)
     await io.seen("Which colour?")
@@ -191,7 +194,7 @@ describe("a run that asks", () => {
 describe("a module with an agent", () => {
   const files = { "script.yaml": "- At your service.\n" }
 
-  it("talks to the model that --model names, whatever the module says", async () => {
+  it("uses the model in --model, whatever the module names", async () => {
     const { stdout } = await superstep(
       ["run", moduleFile("agent"), "Hello", "--model", "scripted:script.yaml", "--quiet"],
       { files },
@@ -199,7 +202,7 @@ describe("a module with an agent", () => {
     expect(stdout).toBe("At your service.\n")
   })
 
-  it("talks to the offline model where no key is set, and announces it at the terminal", async () => {
+  it("uses the offline model if no key is set, and announces it at the terminal", async () => {
     const terminals = ["stdin", "stdout", "stderr"] as const
     const { code, stderr } = await superstep(["run", moduleFile("agent"), "Hello"], { terminals })
     expect(code).toBe(0)
@@ -208,7 +211,7 @@ describe("a module with an agent", () => {
 })
 
 describe("Ctrl-C", () => {
-  it("releases the run, says how to resume it, and leaves it to be claimed", async () => {
+  it("releases the run, prints how to resume it, and leaves it unclaimed", async () => {
     const io = testIo()
     const running = superstep(["run", slow, "x"], io)
     await io.seen("✓ first")
@@ -224,7 +227,7 @@ describe("Ctrl-C", () => {
     await store.close()
   })
 
-  it("leaves the run alone when the command is called again: it resumes on request", async () => {
+  it("does not resume the run when the command is called again", async () => {
     const io = testIo()
     const running = superstep(["run", slow, "x", "--run-id", "left"], io)
     await io.seen("✓ first")
@@ -248,7 +251,7 @@ describe("Ctrl-C", () => {
     expect(await running).toMatchObject({ code: 130, stderr: expect.stringContaining("cancelled") })
   })
 
-  it("ends the process at once when it comes a second time", async () => {
+  it("ends the process immediately the second time", async () => {
     const io = testIo()
     const running = superstep(["run", slow, "x"], io)
     await io.seen("✓ first")
@@ -259,12 +262,12 @@ describe("Ctrl-C", () => {
   })
 })
 
-describe("what cannot be run", () => {
+describe("a workflow that cannot run", () => {
   it.each([
     ["a missing module", "nope.ts", "Cannot read nope.ts: no such file."],
     ["an unknown name", "nope", "no such file, and no definition with this id in the store"],
     ["a module without a workflow", moduleFile("empty"), "does not export a workflow"],
-  ])("%s is a matter of usage", async (_, file, reason) => {
+  ])("%s is a usage error", async (_, file, reason) => {
     const io = testIo()
     const { code, stdout, stderr } = await superstep(["run", file, "x"], io)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
@@ -277,7 +280,7 @@ describe("what cannot be run", () => {
     ["throws.mjs", '\nthrow new TypeError("no database")', "TypeError: no database (line 2)"],
     ["string.mjs", 'throw "no database"', "no database"],
     ["package.mjs", 'import "no-such-package"', "Cannot find package 'no-such-package'"],
-  ])("a module that cannot be loaded is named, with what is wrong: %s", async (file, text, reason) => {
+  ])("a module that cannot be loaded is named, with the problem: %s", async (file, text, reason) => {
     const io = testIo({ files: { [file]: text } })
     const { code, stderr } = await superstep(["run", file, "x"], io)
     expect(code).toBe(2)
@@ -286,7 +289,7 @@ describe("what cannot be run", () => {
     expect(stderr).not.toContain("    at ")
   })
 
-  it("a module's own stack is there with --verbose", async () => {
+  it("a module's own stack is printed with --verbose", async () => {
     const files = { "throws.mjs": 'throw new Error("no database")' }
     const { stderr } = await superstep(["run", "throws.mjs", "x", "--verbose"], { files })
     expect(stderr).toMatch(/^caused by Error: no database\n {4}at .*throws\.mjs:1/m)
@@ -304,7 +307,7 @@ describe("what cannot be run", () => {
     expect(stderr.replace(/\s+/g, " ")).toContain(reason)
   })
 
-  it("an agent is not chosen for a module, which has its own", async () => {
+  it("--model for one agent is refused for a module", async () => {
     const { code, stderr } = await superstep(["run", greet, "x", "--model", "a=offline"])
     expect(code).toBe(2)
     expect(stderr).toContain("--model AGENT=NAME is for YAML and JSON")

@@ -1,4 +1,4 @@
-/** `superstep run`, `superstep exec` and `superstep chat`: execute a workflow for a person, for a script, as a conversation. */
+/** `superstep run`, `exec` and `chat`: execute a workflow for a person, for a script, or as a conversation. */
 import type { RunResult } from "@superstep/engine"
 import { Command } from "commander"
 import { type Cli, EXIT, isInteractive } from "../cli.ts"
@@ -98,7 +98,7 @@ async function exec(file: string, prompt: string | undefined, flags: Flags, cli:
   })
 }
 
-/** The outputs of all steps, also of a run that failed. */
+/** Prints the outputs of all steps, also those of a failed run. */
 async function printContext({ err }: Cli, { state, outputs }: RunResult): Promise<void> {
   const { stepContext } = await import("@superstep/engine/definitions")
   err.line("--- Step Context ---")

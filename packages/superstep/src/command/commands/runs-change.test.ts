@@ -17,7 +17,7 @@ async function rowsOf(io: TestIo) {
 }
 
 describe("runs cancel", () => {
-  test("ends runs that nobody holds, whether their file is there or not", async () => {
+  test("ends runs that no process holds, whether their file exists or not", async () => {
     const io = await withRuns({ a: "ask", b: "ask", c: "ask" }, { labels: { file: "gone.yaml" } })
     const { code, stderr } = await superstep(["runs", "cancel", "a", "b", "--reason", "not needed"], io)
     expect([code, stderr]).toEqual([0, "Cancelled a.\nCancelled b.\n"])
@@ -30,7 +30,7 @@ describe("runs cancel", () => {
     expect(stdout).toContain("not needed")
   })
 
-  test("ends a run that another process has", async () => {
+  test("ends a run that another process holds", async () => {
     const io = await withRuns({})
     const store = openFile(io)
     const runtime = new Runtime({ store, workflows: [review] })
@@ -42,7 +42,7 @@ describe("runs cancel", () => {
     await store.close()
   })
 
-  test("of a run that is over, or of one that is not there, is refused", async () => {
+  test("refuses a finished or an unknown run", async () => {
     const io = await withRuns({ done: "x" })
     expect(await superstep(["runs", "cancel", "done"], io)).toMatchObject({
       code: 1,
@@ -53,7 +53,7 @@ describe("runs cancel", () => {
 })
 
 describe("commands on several runs", () => {
-  test("tell what cannot be done with one, and do the others; a run that is named twice is one", async () => {
+  test("report the runs that fail, and process the others; a run that is named twice counts once", async () => {
     const io = await withRuns({ done: "x", a: "ask", b: "ask" })
     expect(await superstep(["runs", "cancel", "done", "a", "a", "b", "--json"], io)).toEqual({
       code: 1,
@@ -62,7 +62,7 @@ describe("commands on several runs", () => {
     })
   })
 
-  test("do nothing where one of them is not there", async () => {
+  test("do nothing if one of them is unknown", async () => {
     const io = await withRuns({ a: "ask", b: "x" })
     expect((await superstep(["runs", "cancel", "a", "nope"], io)).code).toBe(2)
     expect((await superstep(["runs", "rm", "b", "nope", "--yes"], io)).code).toBe(2)
@@ -74,7 +74,7 @@ describe("commands on several runs", () => {
 })
 
 describe("runs rm", () => {
-  test("removes finished runs, asks before, and leaves unfinished ones", async () => {
+  test("removes finished runs after a confirmation, and keeps unfinished ones", async () => {
     const io = await withRuns({ a: "x", b: "ask" })
     expect(await superstep(["runs", "rm", "a"], io)).toMatchObject({
       code: 2,
@@ -102,7 +102,7 @@ describe("runs rm", () => {
 })
 
 describe("a run continues", () => {
-  test("resume: here, from the file that it came from, to its next question", async () => {
+  test("resume: continues here, from its own file, to its next question", async () => {
     const io = await withRuns({ a: "ask" })
     const { code, stderr } = await superstep(["runs", "resume", "a"], io)
     expect(code).toBe(3)
@@ -110,7 +110,7 @@ describe("a run continues", () => {
     expect(stderr).toContain("superstep respond a r1")
   })
 
-  test("resume: of a run that is over says what can be done instead", async () => {
+  test("resume: for a finished run lists the alternatives", async () => {
     const io = await withRuns({ bad: "fail", good: "x" })
     expect(await superstep(["runs", "resume", "bad"], io)).toMatchObject({
       code: 2,
@@ -121,7 +121,7 @@ describe("a run continues", () => {
     )
   })
 
-  test("resume: of a run that reached a limit says that it needs more", async () => {
+  test("resume: for a run at a limit reports that it needs a higher one", async () => {
     const files = { "two.yaml": TWO_STEPS }
     const io = testIo({ files })
     const flags = ["--run-id", "short", "--budget", "tokens=1", "--quiet"]
@@ -133,7 +133,7 @@ describe("a run continues", () => {
     ])
   })
 
-  test("retry: with a larger budget a run continues where it stopped, and pays nothing twice", async () => {
+  test("retry: with a larger budget a run continues where it stopped, and pays for nothing twice", async () => {
     const io = testIo({ files: { "two.yaml": TWO_STEPS } })
     const flags = ["--run-id", "short", "--budget", "tokens=20", "--quiet"]
     const stopped = await superstep(["run", "two.yaml", "go", ...flags], io)
@@ -161,7 +161,7 @@ describe("a run continues", () => {
     expect(again.code).toBe(4)
   })
 
-  test("retry: of a graph with more steps takes them from then on", async () => {
+  test("retry: a graph with a higher step limit keeps it from then on", async () => {
     const graph = {
       id: "three",
       nodes: ["a", "b", "c"].map((id) => ({ id, type: "agent", agent_id: id })),
@@ -185,7 +185,7 @@ describe("a run continues", () => {
     expect(made.labels.maxSteps).toBe("9")
   })
 
-  test("resume: without a file, or with another workflow's, says so", async () => {
+  test("resume: reports a missing file, and a file of another workflow", async () => {
     const io = await withRuns({ a: "ask" }, { labels: {} })
     expect(await superstep(["runs", "resume", "a"], io)).toMatchObject({
       code: 2,
@@ -193,7 +193,7 @@ describe("a run continues", () => {
     })
   })
 
-  test("resume: a run that a living process has is left there, unless it is taken over", async () => {
+  test("resume: leaves a run to the live process that holds it, unless it is taken over", async () => {
     const io = await withRuns({})
     const store = openFile(io)
     const runtime = new Runtime({ store, workflows: [review] })
@@ -245,7 +245,7 @@ describe("a run continues", () => {
     await store.close()
   })
 
-  test("respond: an answer to a run whose definition is no longer where it was is checked and stored", async () => {
+  test("respond: an answer to a run whose definition is missing is checked and stored", async () => {
     const files = {
       "flow.yaml": `agents: { clerk: { model: offline } }
 workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }]
@@ -293,7 +293,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     await store.close()
   })
 
-  test("respond: the id of the only question may be left out", async () => {
+  test("respond: the id of the only question is optional", async () => {
     const io = await withRuns({ a: "ask", b: "ask", c: "ask" })
     expect(await superstep(["respond", "a", "sure, why not", "--quiet"], io)).toMatchObject({
       code: 0,
@@ -302,14 +302,14 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect((await superstep(["respond", "b", "--json-answer", '"ok"', "--quiet"], io)).stdout).toBe(
       "published ask: ok\n",
     )
-    // What looks like the id of a question is no answer.
+    // A word that looks like a request id is no answer.
     expect(await superstep(["respond", "c", "r2"], io)).toMatchObject({
       code: 2,
       stderr: 'superstep: Run c has no open question "r2". Open: r1.\n',
     })
   })
 
-  test("respond: without an answer, and nobody to ask, names the expected answer", async () => {
+  test("respond: without an answer, and without a terminal, prints the expected answer", async () => {
     const io = await withRuns({ a: "ask" })
     expect(await superstep(["respond", "a"], io)).toMatchObject({
       code: 2,
@@ -323,7 +323,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     )
   })
 
-  test("retry: what failed runs again, as a new run with the same past", async () => {
+  test("retry: repeats what failed, as a new run with the same history", async () => {
     const io = await withRuns({ bad: "fail" })
     const { code, stderr } = await superstep(["runs", "retry", "bad"], io)
     expect(code).toBe(1)
@@ -336,7 +336,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect(stdout.match(/task\.failed +check#2/g)).toHaveLength(1)
   })
 
-  test("retry: of a run that has not failed is refused without --from", async () => {
+  test("retry: refuses a run that has not failed, unless --from is set", async () => {
     const io = await withRuns({ a: "x" })
     expect(await superstep(["runs", "retry", "a"], io)).toMatchObject({
       code: 2,
@@ -349,7 +349,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect((await superstep(["runs", "retry", "a", "--from", "nope"], io)).code).toBe(2)
   })
 
-  test("what was at work when the run was left is shown when it is done", async () => {
+  test("shows work that was active when the run was released, once it is done", async () => {
     const io = await withRuns({ a: "x" })
     const { stderr } = await superstep(["runs", "fork", "a", "--at", "1"], io)
     expect(stderr).toMatch(/^run \S+, a fork of a\n✓ check .*\n✓ publish .*\ncompleted in /)
@@ -360,7 +360,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect(stdout).toBe(all.stdout.slice(all.stdout.indexOf("\n", all.stdout.indexOf("run.forked")) + 1))
   })
 
-  test("fork: from a superstep, with another state", async () => {
+  test("fork: from a superstep, with a changed state", async () => {
     const io = await withRuns({ a: "x" })
     const flags = ["--at", "1", "--set-state", 'log=["mine"]']
     const { code, stdout } = await superstep(["runs", "fork", "a", ...flags], io)
@@ -388,14 +388,14 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining("twice")])
   })
 
-  test("fork: an answer to a run that never asked is refused, and makes no run", async () => {
+  test("fork: refuses an answer to a run that never asked, and creates no run", async () => {
     const io = await withRuns({ a: "x" })
     const { code, stderr } = await superstep(["runs", "fork", "a", "--answer", "yes"], io)
     expect([code, stderr]).toEqual([2, expect.stringContaining("Run a asked no question.")])
     expect(await rowsOf(io)).toHaveLength(1)
   })
 
-  test("fork: an answer that does not fit its question is refused, and makes no run", async () => {
+  test("fork: refuses an answer that does not match its question, and creates no run", async () => {
     const text = "workflow: [{ id: q, type: human, prompt: Ship it?, choices: [ship, hold] }]\n"
     const io = testIo({ files: { "ask.yaml": text } })
     await superstep(["run", "ask.yaml", "x", "--run-id", "a"], io)
@@ -433,8 +433,8 @@ workflow:
   - { type: agent, name: writer }
 `
 
-describe("ids that a shell would not take as they are", () => {
-  test("are quoted in what is to be typed", async () => {
+describe("ids that a shell would not read as one word", () => {
+  test("are quoted in suggested commands", async () => {
     const io = await withRuns({ "Ada's run": "ask", "two words": "fail" })
     expect((await superstep(["inbox"], io)).stdout).toContain(`superstep respond 'Ada'\\''s run' r1 "…"`)
     expect((await superstep(["runs", "show", "two words"], io)).stdout).toContain(
@@ -448,7 +448,7 @@ describe("ids that a shell would not take as they are", () => {
 })
 
 describe("inbox", () => {
-  test("has the open questions of all runs, the oldest first, and what to do", async () => {
+  test("lists the open questions of all runs, the oldest first, with the commands to answer", async () => {
     const io = await withRuns({ a: "ask one", b: "x", c: "ask two" })
     const { code, stdout } = await superstep(["inbox"], io)
     expect(code).toBe(0)
@@ -493,7 +493,7 @@ workflow:
     return io
   }
 
-  test("stops the run, and says what can be done", async () => {
+  test("stops the run, and lists the options", async () => {
     const io = await waiting()
     writeFileSync(join(io.cwd, "story.yaml"), story("other"))
     const refused = await superstep(["runs", "resume", "s"], io)
@@ -515,7 +515,7 @@ workflow:
     expect(stdout).toContain("different")
   })
 
-  test("leaves nothing of a try that was refused", async () => {
+  test("leaves nothing of a refused attempt", async () => {
     const io = await waiting()
     expect((await superstep(["respond", "s", "r1", "yes", "--quiet"], io)).code).toBe(0)
     writeFileSync(join(io.cwd, "story.yaml"), story("other"))
@@ -532,7 +532,7 @@ workflow:
     expect((await rowsOf(io)).map(({ runId }) => runId)).toEqual(["s"])
   })
 
-  test("in a file of another name gets the advice to set its name", async () => {
+  test("in a file with another name is refused, with the advice to set its name", async () => {
     const io = await waiting()
     writeFileSync(join(io.cwd, "new.yaml"), story("first"))
     const { code, stderr } = await superstep(["runs", "resume", "s", "--file", "new.yaml", "--quiet"], io)
@@ -544,7 +544,7 @@ workflow:
     expect((await superstep(["respond", "s", "yes", "--file", "new.yaml", "--quiet"], io)).code).toBe(0)
   })
 
-  test("that is gone is asked for", async () => {
+  test("that is missing is requested", async () => {
     const io = await waiting()
     rmSync(join(io.cwd, "story.yaml"))
     const { code, stderr } = await superstep(["runs", "resume", "s"], io)

@@ -6,7 +6,7 @@ const differences = (stdout: string) =>
   JSON.parse(stdout).differences as { what: string; a?: unknown; b?: unknown }[]
 
 describe("runs diff", () => {
-  test("two runs that did the same, whatever they are called: exit code 0", async () => {
+  test("two equal runs, whatever their ids: exit code 0", async () => {
     const io = await withRuns({ a: "x", b: "x" })
     expect(await superstep(["runs", "diff", "a", "b"], io)).toEqual({
       code: 0,
@@ -34,7 +34,7 @@ describe("runs diff", () => {
     expect(text.stdout).toContain('input\n  - "x"\n  + "y"\n')
   })
 
-  test("shows what only one of them has: a failure, a question", async () => {
+  test("shows parts that only one of them has: a failure, a question", async () => {
     const io = await withRuns({ good: "x", bad: "fail", asks: "ask" })
     const failed = differences((await superstep(["runs", "diff", "good", "bad", "--json"], io)).stdout)
     expect(failed).toContainEqual({ what: "status", a: "completed", b: "failed" })
@@ -46,7 +46,7 @@ describe("runs diff", () => {
     expect(stdout).not.toContain("\u001b")
   })
 
-  test("says which run is not there", async () => {
+  test("names the unknown run", async () => {
     const io = await withRuns({ a: "x" })
     const { code, stderr } = await superstep(["runs", "diff", "a", "nope"], io)
     expect([code, stderr]).toEqual([2, expect.stringContaining('No run matches "nope"')])

@@ -15,7 +15,7 @@ import { type Cli, EXIT } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../flags.ts"
 import { type OpenStore, onStore } from "../open/store.ts"
 import { openStoredWorkflow, type StoredWorkflowFlags, storedWorkflowFlags } from "../open/workflow.ts"
-import { nodesOf, viewOf } from "../print/run-overview.ts"
+import { nodesOf, viewOf } from "../print/run-report.ts"
 import { findRun, shortId } from "../run/find-run.ts"
 import { clipped, jsonText, sanitize, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
 import { RUN_ID } from "./runs-show.ts"
@@ -62,7 +62,7 @@ function printDifference(out: Terminal, { what, a, b }: RunDifference, isFull: b
 interface RunDifference {
   /** `input`, `status`, `node draft`, `node draft, visit 2`, `answer r1`, `state.log`, `output 1` … */
   readonly what: string
-  /** Absent: the run has no such thing. */
+  /** Absent if the run has no such part. */
   readonly a?: Json | undefined
   readonly b?: Json | undefined
 }
@@ -75,7 +75,7 @@ interface RunRecord {
 
 type Parts = ReadonlyMap<string, Json | undefined>
 
-/** In the order of a run: its input, what its nodes did, its outputs. Reads the store alone. */
+/** In execution order: the input, the visits of nodes, the outputs. Reads only the store. */
 async function runDifferences(
   store: Store,
   [a, b]: readonly [StoredRun, StoredRun],
@@ -113,7 +113,7 @@ function head({ run, view }: RunRecord): Parts {
   ])
 }
 
-/** What each node sent, or how it failed, visit by visit. */
+/** What each node sent, or how it failed, by visit. */
 function visits({ past }: RunRecord): Parts {
   const times = new Map<string, number>()
   const found = new Map<string, Json>()

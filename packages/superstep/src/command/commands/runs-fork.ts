@@ -1,4 +1,4 @@
-/** `superstep runs fork`: a new run that shares the past of another one up to a superstep. */
+/** `superstep runs fork`: creates a run that shares the history of another one up to a superstep. */
 import { fork, type Json, type Store, type StoredRequest, type StoredRun } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import type { Cli } from "../cli.ts"
@@ -16,11 +16,11 @@ import type { OpenedWorkflow } from "../open/opened-workflow.ts"
 import { withMaxSteps } from "../open/run-labels.ts"
 import { type OpenStore, withStore } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
-import { viewOf } from "../print/run-overview.ts"
+import { viewOf } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId } from "../run/find-run.ts"
-import { answerProblem, parseJson, readAnswer } from "../run/read-answer.ts"
-import { type ResumeFlags, resume, resumeFlags } from "../run/resume.ts"
+import { answerProblem, parseJson, readAnswer } from "../run/read-input.ts"
+import { type ResumeFlags, resume, resumeFlags } from "../run/run-workflow.ts"
 import { jsonText, sanitizeLine } from "../terminal/terminal.ts"
 import { RUN_ID } from "./runs-show.ts"
 
@@ -97,7 +97,7 @@ function checkFlags({ input, at, answer }: ForkFlags): void {
   )
 }
 
-/** A value is JSON if it parses, and text otherwise. */
+/** Parses a value as JSON, and falls back to text. */
 function parseState(
   text: string,
   before: Readonly<Record<string, Json>> = {},
@@ -111,7 +111,7 @@ function parseState(
 
 const ANY = ["open", "answered", "expired", "withdrawn"] as const
 
-/** Each is `REQUEST=ANSWER`, or the answer alone if the run asked once. By the id of the question. */
+/** Each is `REQUEST=ANSWER`, or only the answer if the run asked once. The result is keyed by request id. */
 async function forkAnswers(
   store: Pick<Store, "requests">,
   { runId }: StoredRun,
@@ -136,7 +136,7 @@ function answerTo(
   text: string,
   runId: string,
 ): { readonly request: StoredRequest; readonly answer: string } {
-  // An answer may contain `=` too: what is before it must be a question's id.
+  // An answer may contain `=` too, so the part before it must be a request id.
   for (let equals = text.indexOf("="); equals > 0; equals = text.indexOf("=", equals + 1)) {
     const request = asked.find(({ id }) => id === text.slice(0, equals))
     if (request !== undefined) return { request, answer: text.slice(equals + 1) }

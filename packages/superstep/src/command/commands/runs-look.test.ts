@@ -7,7 +7,7 @@ import { openFile, withRuns } from "./stored-runs.test-support.ts"
 
 const UUID = "019a8b7c-0000-7000-8000-0123456789ab"
 
-/** This process, as a runtime makes it known. */
+/** This process, as a runtime registers it. */
 async function thisHolder(): Promise<Holder> {
   const io = await withRuns({})
   const store = openFile(io)
@@ -43,7 +43,7 @@ describe("runs list", () => {
     fits(stdout)
   })
 
-  test("by status and workflow, some of them, as JSON", async () => {
+  test("filters by status and workflow, limits the number, and prints JSON", async () => {
     const io = await withRuns({ a: "one", b: "fail", c: "ask" })
     const { stdout } = await superstep(["runs", "list", "--status", "waiting,failed", "--json"], io)
     const runs = stdout
@@ -65,7 +65,7 @@ describe("runs list", () => {
     })
   })
 
-  test("page by page, with nothing twice and nothing left out", async () => {
+  test("pages through all runs, without duplicates and gaps", async () => {
     const names = ["a", "b", "c", "d", "e"]
     const io = await withRuns(Object.fromEntries(names.map((name) => [name, "x"])))
     const seen: string[] = []
@@ -84,7 +84,7 @@ describe("runs list", () => {
     expect((await superstep(["runs", "--before", "nope"], io)).code).toBe(2)
   })
 
-  test("where there is no store, says so and makes none", async () => {
+  test("reports a missing store, and creates none", async () => {
     const io = testIo()
     const { code, stdout, stderr } = await superstep(["runs", "list"], io)
     expect([code, stdout]).toEqual([0, ""])
@@ -95,7 +95,7 @@ describe("runs list", () => {
 })
 
 describe("runs show", () => {
-  test("tells how a run stands, its nodes, what it used, what it asks", async () => {
+  test("shows the status of a run, its nodes, its usage, its questions", async () => {
     const io = await withRuns({ [UUID]: "ask" })
     const { code, stdout } = await superstep(["runs", "show", "456789ab"], io)
     expect(code).toBe(0)
@@ -109,7 +109,7 @@ describe("runs show", () => {
     fits(stdout)
   })
 
-  test("shows why a run failed and how to continue; control characters are only shown", async () => {
+  test("shows why a run failed and how to continue, with control characters escaped", async () => {
     const io = await withRuns({ bad: "fail" })
     const { stdout } = await superstep(["runs", "show", "bad"], io)
     expect(stdout).toContain('ERROR: the check found ␛[31mred␛[0m (at node "check")')
@@ -117,7 +117,7 @@ describe("runs show", () => {
     expect(stdout).not.toContain("\u001b")
   })
 
-  test("tells what it was given, on few lines", async () => {
+  test("shows its input, on a few lines", async () => {
     const io = await withRuns({ one: `text\nof ${"many ".repeat(100)}words` })
     const { stdout } = await superstep(["runs", "show", "one"], io)
     expect(stdout).toMatch(/^ {2}input {5}text of many many .*$/m)
@@ -125,7 +125,7 @@ describe("runs show", () => {
     fits(stdout)
   })
 
-  test("of a run that no process executes says so, and how to resume it", async () => {
+  test("reports that no process executes a run, and how to resume it", async () => {
     const io = await withRuns({ a: "ask" })
     await superstep(["runs", "fork", "a", "--at", "1", "--no-run"], io)
     const store = openFile(io)
@@ -134,7 +134,7 @@ describe("runs show", () => {
     const look = () => superstep(["runs", "show", runId], io)
     const gone = /process +none\n[\s\S]*\nResume it: superstep runs resume \S+\n$/
     expect((await look()).stdout).toMatch(gone)
-    // Of a process that was killed; no process has such an id.
+    // The id of a killed process: no process has it.
     const here = await thisHolder()
     await store.beat({ ...here, id: "killed", pid: 99_999_999 })
     await store.claim(runId, token, "killed")
@@ -147,7 +147,7 @@ describe("runs show", () => {
     await store.close()
   })
 
-  test("gives all of it as JSON", async () => {
+  test("prints everything as JSON", async () => {
     const io = await withRuns({ one: "text" })
     const { stdout } = await superstep(["runs", "show", "one", "--json"], io)
     expect(JSON.parse(stdout)).toMatchObject({
@@ -160,7 +160,7 @@ describe("runs show", () => {
     })
   })
 
-  test("of an unknown run, or of several, is refused", async () => {
+  test("refuses an unknown run, and an ambiguous id", async () => {
     const io = await withRuns({ "run-a": "x", "run-b": "x" })
     expect(await superstep(["runs", "show", "nope"], io)).toEqual({
       code: 2,
@@ -179,7 +179,7 @@ describe("runs show", () => {
 })
 
 describe("runs events", () => {
-  test("are lines that fit, or JSON as the protocol has it", async () => {
+  test("are lines that fit, or the protocol's JSON", async () => {
     const io = await withRuns({ one: "t".repeat(200) })
     const { stdout } = await superstep(["runs", "events", "one"], io)
     expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} +1 {2}run\.started +review with t+…$/m)
@@ -202,7 +202,7 @@ describe("runs events", () => {
     ).toContain("Write a whole number of at least 0.")
   })
 
-  test("of a run at work elsewhere are followed until it is over", async () => {
+  test("of a run in another process are followed until it ends", async () => {
     const io = await withRuns({ one: "ask" })
     const following = superstep(["runs", "events", "one", "--follow", "--json"], io)
     await io.seen("run.waiting")
@@ -216,7 +216,7 @@ describe("runs events", () => {
     await store.close()
   })
 
-  test("are followed until the person has seen enough", async () => {
+  test("are followed until Ctrl-C", async () => {
     const io = await withRuns({ one: "ask" })
     const following = superstep(["runs", "events", "one", "--follow"], io)
     await io.seen("run.waiting")
@@ -226,7 +226,7 @@ describe("runs events", () => {
 })
 
 describe("runs state", () => {
-  test("is that of now, or after any superstep", async () => {
+  test("is the current one, or the one after any superstep", async () => {
     const io = await withRuns({ one: "text" })
     const now = await superstep(["runs", "state", "one"], io)
     expect(JSON.parse(now.stdout)).toEqual({ log: ["draft of text", "published"] })

@@ -37,12 +37,12 @@ test("is a warning of doctor", async () => {
   expect(code).toBe(0)
 })
 
-test("is not resumed, and the refusal says how to release it", async () => {
+test("is not resumed, and the error explains how to release it", async () => {
   const { code, stderr } = await superstep(["runs", "resume", "bad"], await quarantined())
   expect([code, stderr]).toEqual([2, expect.stringContaining("superstep runs release bad")])
 })
 
-test("is as it was once it is released; a run that is not quarantined is refused, and the others are released", async () => {
+test("is unchanged after its release; a run that is not quarantined is refused, and the others are released", async () => {
   const io = await quarantined()
   const { code, stdout, stderr } = await superstep(["runs", "release", "good", "bad", "--json"], io)
   expect(code).toBe(1)

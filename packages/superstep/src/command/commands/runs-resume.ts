@@ -15,7 +15,7 @@ import { withMaxSteps } from "../open/run-labels.ts"
 import { type OpenStore, storeFlagOf, withStore } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
 import { findRun, shortId, typedId } from "../run/find-run.ts"
-import { type ResumeFlags, resume, resumeFlags } from "../run/resume.ts"
+import { type ResumeFlags, resume, resumeFlags } from "../run/run-workflow.ts"
 import { RUN_ID } from "./runs-show.ts"
 
 interface TakeOverFlags extends ResumeFlags {

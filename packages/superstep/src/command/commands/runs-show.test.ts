@@ -10,7 +10,7 @@ const screen = {
 }
 const envelope = { runId: "r", seq: 7, at: Date.UTC(2024, 0, 1, 3, 4, 5, 678), path: [] }
 
-test("an event says when, where, and the gist of it", () => {
+test("an event has its time, its place and a summary", () => {
   const failed: RunEvent = {
     ...envelope,
     type: "task.failed",
@@ -26,7 +26,7 @@ test("an event says when, where, and the gist of it", () => {
   )
 })
 
-test("a line is a line, however long and whatever is in it", () => {
+test("an event is one line, however long it is and whatever it contains", () => {
   const output: RunEvent = {
     ...envelope,
     type: "output",

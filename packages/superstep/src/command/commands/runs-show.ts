@@ -1,4 +1,4 @@
-/** `superstep runs show`, `events` and `state`: what one run did. */
+/** `superstep runs show`, `events` and `state`: inspect one run. */
 import { history, pastEvents, type RunEvent, Runtime, type StoredRun } from "@superstep/engine"
 import { openRequests, type RunView } from "@superstep/engine/protocol"
 import { cutText } from "@superstep/engine/text"
@@ -7,8 +7,7 @@ import { type Cli, EXIT } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags, parseWhole, type StoreFlags, storeFlags } from "../flags.ts"
 import { type OpenStore, onStore, storeFlagOf } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
-import { livingHolder, nodesOf, shownStatus, stepsOf, viewOf } from "../print/run-overview.ts"
-import { printRun } from "../print/run-report.ts"
+import { liveHolder, nodesOf, printRun, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
 import { findRun } from "../run/find-run.ts"
 import { clipped, jsonText, padded, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
 
@@ -28,7 +27,7 @@ async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags
   const run = await findRun(store, id)
   const view = await viewOf(store, run.runId)
   if (flags.json) return out.line(jsonText({ ...runData(run, view), status: await shownStatus(store, run) }))
-  const holder = await livingHolder(store, run)
+  const holder = await liveHolder(store, run)
   printRun(out, { run, view, holder, now: Date.now(), storeFlag: storeFlagOf(flags) })
 }
 
@@ -72,7 +71,7 @@ async function events(cli: Cli, store: OpenStore, id: string, flags: EventsFlags
   for (const event of await pastEvents(store, runId, flags.after)) print(event)
 }
 
-/** Until the run ends, or Ctrl-C. The run is not affected. */
+/** Follows the run until it ends, or until Ctrl-C. Does not affect the run. */
 async function follow(
   cli: Cli,
   store: OpenStore,
@@ -202,7 +201,7 @@ function contentOf(event: RunEvent): string {
   }
 }
 
-/** The beginning is enough for a line. */
+/** A line shows only the beginning. */
 function json(value: unknown): string {
   return cutText(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), 200)
 }

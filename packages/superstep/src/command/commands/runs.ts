@@ -1,10 +1,10 @@
 /** `superstep runs`: lists, inspects, resumes and removes runs. */
-
 import { resolve } from "node:path"
 import { isSuperstepError, type StoredRun, type Usage } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
 import {
+  addFlags,
   complete,
   helpText,
   type OutputFlags,
@@ -15,21 +15,12 @@ import {
 } from "../flags.ts"
 import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
-import { age, counted, shortCost, shortTokens } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
-import {
-  paintStatus,
-  type ShownStatus,
-  STATUSES,
-  shownStatus,
-  stepsOf,
-  viewOf,
-} from "../print/run-overview.ts"
-import { printTable } from "../print/table.ts"
-import { findRun, shortId, typedId } from "../run/find-run.ts"
-import { jsonText, sanitizeLine } from "../terminal/terminal.ts"
+import { age, counted, printTable, shortCost, shortTokens } from "../print/figures.ts"
+import { paintStatus, type ShownStatus, STATUSES, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
+import { findRun, findRuns, forEachRun, shortId, typedId } from "../run/find-run.ts"
+import { confirmed } from "../terminal/ask-person.ts"
+import { jsonText, progressBar, sanitizeLine } from "../terminal/terminal.ts"
 import { diffCommand, replayCommand } from "./runs-compare.ts"
-import { cancelCommand, releaseCommand, rmCommand } from "./runs-end.ts"
 import { forkCommand } from "./runs-fork.ts"
 import { resumeCommand, retryCommand } from "./runs-resume.ts"
 import { eventsCommand, showCommand, stateCommand } from "./runs-show.ts"
@@ -147,7 +138,7 @@ interface RunFigures {
 async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): AsyncGenerator<RunFigures> {
   for (const run of runs) {
     const view = await viewOf(store, run.runId).catch((error) => {
-      // It was removed in the meantime.
+      // The run was removed in the meantime.
       if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
       throw error
     })
@@ -217,4 +208,71 @@ async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
     if (!flags.quiet) out.line(`${to}: ${counted(whole, "run")} whole, ${cut} cut, ${lost} lost.`)
   }
   if (cut + lost + problems.length > 0) cli.exit(EXIT.failed)
+}
+
+/** `superstep runs cancel`, `release` and `rm` act on several runs at once, without their definitions. */
+
+interface EndFlags extends OutputFlags, StoreFlags {
+  readonly reason?: string | undefined
+  readonly yes?: true | undefined
+}
+
+type Work = (cli: Cli, store: OpenStore, ids: readonly string[], flags: EndFlags) => Promise<void>
+
+function endCommand(cli: Cli, name: string, description: string, work: Work): Command {
+  const command = new Command(name)
+    .description(description)
+    .argument("<run...>", "run ids; a prefix or suffix is enough")
+    .action(onStore(cli, work))
+  return addFlags(command, storeFlags, outputFlags)
+}
+
+export function cancelCommand(cli: Cli): Command {
+  return endCommand(cli, "cancel", "cancel runs, in whichever process they execute", cancel)
+    .option("--reason <text>", "record this reason")
+    .addHelpText("after", helpText('superstep runs cancel 4f2a91c0 --reason "no longer needed"'))
+}
+
+const cancel: Work = async (cli, store, ids, flags) => {
+  await forEachRun(cli, store, await findRuns(store, ids), async (runtime, runId) => {
+    await runtime.cancel(runId, flags.reason ?? "superstep runs cancel")
+    report(cli, flags, { runId, status: "cancelled" }, `Cancelled ${sanitizeLine(runId)}.`)
+  })
+}
+
+export function releaseCommand(cli: Cli): Command {
+  const description = "release quarantined runs: runs whose process died on every attempt"
+  return endCommand(cli, "release", description, release).addHelpText(
+    "after",
+    helpText(["superstep runs list --status quarantined", "superstep runs release 4f2a91c0"]),
+  )
+}
+
+const release: Work = async (cli, store, ids, flags) => {
+  await forEachRun(cli, store, await findRuns(store, ids), async (runtime, runId) => {
+    await runtime.release(runId)
+    const status = (await store.run(runId))?.status
+    report(cli, flags, { runId, status }, `Released ${sanitizeLine(runId)}. It is ${status} again.`)
+  })
+}
+
+export function rmCommand(cli: Cli): Command {
+  return endCommand(cli, "rm", "remove finished runs, with their journals", remove)
+    .option("--yes", "do not ask for confirmation")
+    .addHelpText("after", helpText("superstep runs rm 4f2a91c0 --yes"))
+}
+
+const remove: Work = async (cli, store, ids, flags) => {
+  const runs = await findRuns(store, ids)
+  const what = runs.length === 1 ? `run ${sanitizeLine(runs[0]?.runId ?? "")}` : counted(runs.length, "run")
+  if (!(await confirmed(cli, `Remove ${what} permanently?`, flags.yes))) return
+  await forEachRun(cli, store, runs, async (runtime, runId) => {
+    await runtime.remove(runId)
+    report(cli, flags, { runId, removed: true }, `Removed ${sanitizeLine(runId)}.`)
+  })
+}
+
+function report({ out, err }: Cli, { json, quiet }: EndFlags, data: object, text: string): void {
+  if (json) out.line(jsonText(data))
+  else if (!quiet) err.line(text)
 }

@@ -1,4 +1,4 @@
-/** Values that must not be kept: not in the store, not in what is printed, and still where they are needed. */
+/** Secret values: not in the store, not in the output, and still available where they are needed. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -43,7 +43,7 @@ agents: { a: { model: offline, instruction: "Key {{ ${name} }}." } }
 permissions: { allow: ["*"] }
 `
 
-/** Every byte of the store, its journal of writes included. */
+/** Every byte of the store, including its write-ahead log. */
 function stored(io: TestIo): string {
   const folder = join(io.cwd, ".superstep")
   const files = readdirSync(folder).filter((file) => file.startsWith("superstep.db"))
@@ -116,7 +116,7 @@ describe("a secret from the environment", () => {
     expectNowhere(stored(io) + (await shown(io)))
   })
 
-  it("is not shown by a template either, where its name says what it is", async () => {
+  it("is not shown by a template either, if its name looks like a secret", async () => {
     const text = `agents: { a: { model: offline } }
 workflow: [{ type: agent, id: s, name: a, prompt: "Notes: It is {{ $env.ACME_TOKEN }}.\\n\\nWhat is it?" }]
 `
@@ -128,7 +128,7 @@ workflow: [{ type: agent, id: s, name: a, prompt: "Notes: It is {{ $env.ACME_TOK
   })
 })
 
-it("what a model or a person writes like a reference is no reference", async () => {
+it("text of a model or a person that looks like a reference is not a reference", async () => {
   const io = testIo()
   const text = steps("api_key", io.cwd)
     .replace('"Bearer {{ $vars.api_key }}"', '"{{ $input }}"')
@@ -139,13 +139,13 @@ it("what a model or a person writes like a reference is no reference", async () 
   expect(readFileSync(join(io.cwd, "got.txt"), "utf8")).toBe("[secret:api_key]")
 })
 
-it.skipIf(process.platform === "win32")("the folder of the store is its owner's alone", async () => {
+it.skipIf(process.platform === "win32")("only its owner can access the folder of the store", async () => {
   const io = testIo({ files: { "a.yaml": "agents: { a: { model: offline } }" } })
   await superstep(["run", "a.yaml", "x"], io)
   expect(statSync(join(io.cwd, ".superstep")).mode & 0o077).toBe(0)
 })
 
-it("eject writes the name of a secret, and not its value", async () => {
+it("eject prints the name of a secret, and not its value", async () => {
   const io = testIo()
   writeFileSync(join(io.cwd, "flow.yaml"), steps("api_key", io.cwd))
   const { stdout } = await superstep(["eject", "flow.yaml", "--set", `api_key=${VALUE}`], io)
@@ -153,7 +153,7 @@ it("eject writes the name of a secret, and not its value", async () => {
   expectNowhere(stdout)
 })
 
-it("a secret that is written wrongly is not repeated", async () => {
+it("a malformed secret flag is not repeated in the error", async () => {
   const { code, stderr } = await superstep(["run", "flow.yaml", "--set-secret", `=${VALUE}`], {})
   expect(code).toBe(2)
   expectNowhere(stderr)

@@ -16,7 +16,7 @@ function shop() {
 
 const agents = "agents: { triage: {}, desk: {}, reviewer: {} }\nassistants: [desk]\n"
 
-it("shows what each source holds, with its tables", async () => {
+it("shows the contents of each source, with its tables", async () => {
   const { io } = shop()
   const args = ["sources", "check", "--csv", "data", "--docs", "docs", "--db", "shop.db"]
   expect(await superstep(args, io)).toEqual({
@@ -31,7 +31,7 @@ ok    docs  documents, 1 document, 1 passage: Returns
   })
 })
 
-it("reports broken files by name, a missing index and databases that cannot be asked, and exits with 1", async () => {
+it("reports unreadable files by name, a missing index and unreachable databases, and exits with 1", async () => {
   const { io, write } = shop()
   write("data/empty.csv", "")
   write("data/damaged.parquet", "PAR1 and nothing")
@@ -71,7 +71,7 @@ it("reports broken files by name, a missing index and databases that cannot be a
   })
 })
 
-it("has a line of JSON for each source", async () => {
+it("prints a line of JSON for each source", async () => {
   const { io, write } = shop()
   write("data/empty.csv", "")
   const { code, stdout, stderr } = await superstep(["sources", "check", "--csv", "data", "--json"], io)

@@ -1,4 +1,4 @@
-/** `superstep sources check`: connects to the sources of a question, and reports what they hold and what is wrong with them. */
+/** `superstep sources check`: connects to the sources of a question, and reports their contents and problems. */
 import { sep } from "node:path"
 import { Command } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
@@ -110,7 +110,7 @@ function print(
 function printProblem({ what, reason }: SourceProblem, out: Cli["out"]): void {
   const [first = "", ...more] = sanitize(what === undefined ? reason : `${what}: ${reason}`).split("\n")
   printText(out, first, { label: `      ${out.paint.red("✗")} `, indent: 8 })
-  // SQL to copy stays as it is.
+  // SQL to copy is printed unchanged.
   for (const line of more) {
     if (line === "" || line.endsWith(";")) out.line(line === "" ? "" : `        ${line}`)
     else printText(out, line, { indent: 8 })

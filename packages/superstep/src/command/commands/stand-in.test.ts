@@ -22,7 +22,7 @@ describe("without a key", () => {
       ["stdin", "stderr"] as const,
     ],
     ["a research without a terminal", ["research", "Is it approved?", "--docs", "."], []],
-  ])("%s exits with 2 and says what to set", async (_, argv, terminals) => {
+  ])("%s exits with 2 and names the variable to set", async (_, argv, terminals) => {
     const { code, stdout, stderr } = await superstep(argv, { files, terminals })
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
     expect(flat(stderr)).toContain("Set OPENAI_API_KEY")
@@ -59,7 +59,7 @@ describe("an agent that names no model", () => {
     expect(flat(stderr)).toContain('Agent "clerk" needs a model')
   })
 
-  it("is refused in a script, also where a module loads the definition", async () => {
+  it("is refused in a script, also if a module loads the definition", async () => {
     const argv = ["exec", moduleFile("unnamed"), "x", "--quiet"]
     const { code, stdout, stderr } = await superstep(argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })

@@ -5,7 +5,7 @@ import { superstep, testIo } from "../test-io.test-support.ts"
 import { withRuns } from "./stored-runs.test-support.ts"
 
 describe("storage report", () => {
-  test("tells how many runs there are and what they take", async () => {
+  test("shows the number of runs and their size", async () => {
     const io = await withRuns({ a: "x", b: "fail", c: "ask" })
     const { code, stdout } = await superstep(["storage"], io)
     expect(code).toBe(0)
@@ -34,7 +34,7 @@ describe("storage report", () => {
     expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([])
   })
 
-  test("of a store that is not there is empty, and makes none", async () => {
+  test("of a missing store is empty, and creates none", async () => {
     const io = testIo()
     const { code, stdout, stderr } = await superstep(["storage", "report"], io)
     expect(code).toBe(0)
@@ -42,7 +42,7 @@ describe("storage report", () => {
     expect(stderr).toContain("There is no store")
   })
 
-  test("of a file that is no store says so", async () => {
+  test("of a file that is not a store is an error", async () => {
     const io = testIo({ files: { "notes.db": "these are notes, and no database at all".repeat(100) } })
     const { code, stderr } = await superstep(["storage", "report", "--store", "sqlite:notes.db"], io)
     expect(code).toBe(2)
@@ -52,7 +52,7 @@ describe("storage report", () => {
 })
 
 describe("storage prune", () => {
-  test("says what would go, and removes it when it may", async () => {
+  test("lists what would be removed, and removes it after a confirmation", async () => {
     const io = await withRuns({ a: "x", b: "fail", c: "ask", d: "y" })
     const dry = await superstep(["storage", "prune", "--keep", "1", "--dry-run"], io)
     expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Would remove 2 runs, /) })
@@ -73,7 +73,7 @@ describe("storage prune", () => {
     expect(nothing).toMatchObject({ code: 0, stdout: "Removed 0 runs, 0 B.\n" })
   })
 
-  test("wants to know what may go", async () => {
+  test("requires a policy", async () => {
     const io = await withRuns({})
     expect(await superstep(["storage", "prune", "--yes"], io)).toMatchObject({
       code: 2,

@@ -14,10 +14,8 @@ import {
 } from "../flags.ts"
 import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
-import { counted, size } from "../print/figures.ts"
-import { STATUSES } from "../print/run-overview.ts"
-import { printFacts } from "../print/run-report.ts"
-import { printTable } from "../print/table.ts"
+import { counted, printTable, size } from "../print/figures.ts"
+import { printFacts, STATUSES } from "../print/run-report.ts"
 import { confirmed } from "../terminal/ask-person.ts"
 import { jsonText } from "../terminal/terminal.ts"
 
@@ -128,10 +126,10 @@ const PAGE = 500
 export async function prunable(store: Pick<Store, "runs">, policy: PrunePolicy): Promise<Amount> {
   const { keep, endedBefore } = policy
   const newer = new Map<string, number>()
-  /** Runs that are the past of one that stays. */
+  /** Runs whose records a kept run still needs. */
   const needed = new Set<string>()
   let [count, bytes] = [0, 0]
-  // Newest first: a fork comes before its past.
+  // Newest first, so a fork is visited before the run that it was forked from.
   for await (const run of allRuns(store)) {
     const isEnded = hasEnded(run)
     const place = newer.get(run.workflow) ?? 0

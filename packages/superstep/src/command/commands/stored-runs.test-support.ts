@@ -7,7 +7,7 @@ import { sqliteStore } from "@superstep/store-sqlite"
 import { type TestIo, type TestIoOptions, testIo } from "../test-io.test-support.ts"
 import review from "./review-flow.test-support.ts"
 
-/** Where their workflow is. */
+/** The path of their workflow. */
 export const FILE = fileURLToPath(new URL("./review-flow.test-support.ts", import.meta.url))
 
 export function openFile(io: Pick<TestIo, "cwd">) {
@@ -34,6 +34,6 @@ async function start(
 ): Promise<void> {
   const runtime = new Runtime({ store, workflows: [review] })
   await runtime.start(review, text, { runId, ...(labels && { labels }) }).result
-  // Nobody holds what waits.
+  // No process holds waiting runs.
   await runtime.close()
 }

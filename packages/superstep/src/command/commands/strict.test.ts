@@ -10,7 +10,7 @@ describe("runs resume", () => {
     ["partial", [], 0],
     ["whole", ["--strict"], 0],
     ["nested", ["--strict"], 1],
-  ])("%s %j exits with %d, and the answer is there", async (text, flags, code) => {
+  ])("%s %j exits with %d, and prints the answer", async (text, flags, code) => {
     const io = testIo()
     // A fork of the start, which no process executes yet.
     expect((await superstep(["run", MODULE, text, "--run-id", "first", "--quiet"], io)).code).toBe(0)
@@ -26,7 +26,7 @@ describe.each(["run", "exec"])("%s", (command) => {
     ["partial", [], 0],
     ["whole", ["--strict"], 0],
     ["nested", ["--strict"], 1],
-  ])("%s %j exits with %d, and the answer is there", async (text, flags, code) => {
+  ])("%s %j exits with %d, and prints the answer", async (text, flags, code) => {
     const ended = await superstep([command, MODULE, text, "--store", "memory:", ...flags])
     expect({ code: ended.code, stdout: ended.stdout }).toEqual({ code, stdout: `answer to ${text}\n` })
   })
@@ -34,7 +34,7 @@ describe.each(["run", "exec"])("%s", (command) => {
   test.each([
     ["partial", "shop"],
     ["nested", "web"],
-  ])("%s reports on stderr what its answer does not, even with --quiet", async (text, source) => {
+  ])("%s reports on stderr what its answer omits, even with --quiet", async (text, source) => {
     const { stderr } = await superstep([command, MODULE, text, "--store", "memory:", "--quiet"])
     expect(stderr).toBe(`incomplete: ${source}: it is down\n`)
   })

@@ -1,4 +1,4 @@
-/** Files that one does not trust, and files that definitions name. */
+/** Untrusted files, and files that definitions name. */
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -21,7 +21,7 @@ workflow:
 
 describe("--untrusted", () => {
   it.each([["run", "x"], ["exec", "x"], ["validate"], ["graph"], ["eject"], ["chat"]])(
-    "%s refuses what reaches outside, all of it with its place",
+    "%s refuses access to external resources, each with its position",
     async (command, ...rest) => {
       const io = testIo({ files: { "shell.yaml": SHELL } })
       const { code, stdout, stderr } = await superstep([command, "shell.yaml", ...rest, "--untrusted"], io)
@@ -45,7 +45,7 @@ search: { databases: [{ type: postgresql, id: d, url: "postgresql://10.0.0.1/x" 
     expect(stderr.replace(/\s+/g, " ")).toContain("Opens a database, an index or a graph")
   })
 
-  it("runs what reaches nothing", async () => {
+  it("runs a definition without access to external resources", async () => {
     const io = testIo({ files: { "plain.yaml": PLAIN } })
     expect(await superstep(["run", "plain.yaml", "x", "--untrusted", "--quiet"], io)).toMatchObject({
       code: 0,
@@ -63,7 +63,7 @@ search: { databases: [{ type: postgresql, id: d, url: "postgresql://10.0.0.1/x" 
     ])
   })
 
-  it("stays with a resumed run", async () => {
+  it("also applies to a resumed run", async () => {
     const io = testIo({ files: { "flow.yaml": ASKING } })
     expect((await superstep(["run", "flow.yaml", "x", "--untrusted", "--run-id", "r1"], io)).code).toBe(3)
     writeFileSync(
@@ -103,7 +103,7 @@ describe("validate", () => {
   })
 
   it.each(["/etc/passwd", "/dev/zero", "link.yaml", "fifo.yaml", "folder"])(
-    "refuses %s where a definition names it, and prints nothing of it",
+    "refuses %s that a definition names, and prints none of its content",
     async (file) => {
       const text = `agents: { a: {} }\nworkflow:\n  - { type: workflow, id: w, file: ${file} }\n`
       const io = testIo({ files: { "main.yaml": text } })

@@ -68,7 +68,7 @@ describe("superstep worker", () => {
     for (const id of ids) expect(await statusOf(io, id)).toBe("completed")
   })
 
-  test("serves its queues only, in JSON lines, and answers health checks", async () => {
+  test("serves only its queues, prints JSON lines, and answers health checks", async () => {
     const io = testIo()
     const other = (await superstep(["enqueue", greet, "Bob", "--queue", "other"], io)).stdout.trim()
     const mail = (await superstep(["enqueue", greet, "Ada", "--queue", "mail"], io)).stdout.trim()
@@ -108,7 +108,7 @@ describe("superstep worker", () => {
     expect(stderr.split("It broke.")).toHaveLength(2)
   })
 
-  test("lets a run finish within the grace, and releases one that does not", async () => {
+  test("lets a run finish within the grace period, and releases one that does not", async () => {
     const io = testIo()
     const id = (await superstep(["enqueue", moduleFile("slow"), "x"], io)).stdout.trim()
     const working = superstep(["worker", moduleFile("slow"), "--verbose", "--grace", "50ms"], io)
@@ -118,7 +118,7 @@ describe("superstep worker", () => {
     expect(await statusOf(io, id)).toBe("running")
   })
 
-  test("loads a definition again when its file changes, and keeps the old one if it is wrong", async () => {
+  test("reloads a definition when its file changes, and keeps the old one if it is invalid", async () => {
     const io = testIo({ files: { "a.yaml": flow("a", "Say one.") } })
     const working = superstep(["worker", "a.yaml", "--watch"], io)
     await io.seen("Ready: a")
@@ -130,7 +130,7 @@ describe("superstep worker", () => {
     expect((await working).code).toBe(0)
   })
 
-  test("refuses two workflows of one name, and a folder without any", async () => {
+  test("refuses two workflows with the same name, and a folder without any", async () => {
     const io = testIo({ files: { "a.yaml": flow("same", "a"), "b.yaml": flow("same", "b") } })
     const { code, stderr } = await superstep(["worker", "a.yaml", "b.yaml"], io)
     expect(code).toBe(2)

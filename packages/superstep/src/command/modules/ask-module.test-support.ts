@@ -1,4 +1,4 @@
-/** For tests of the command: asks a person for a colour, then for a number. */
+/** For tests of the CLI: asks a person for a colour, then for a number. */
 import { node, workflow } from "@superstep/engine"
 import { jsonSchema } from "@superstep/engine/tools"
 

@@ -1,4 +1,4 @@
-/** For tests of the command: it prints when it is loaded, and tells things until it is stopped. */
+/** For tests of the CLI: prints when it is loaded, and emits events until it is stopped. */
 import { node, workflow } from "@superstep/engine"
 
 // biome-ignore lint/suspicious/noConsole: this is what is tested.

@@ -1,2 +1,2 @@
-/** For tests of the command: a module without a workflow. */
+/** For tests of the CLI: a module without a workflow. */
 export const nothing = true

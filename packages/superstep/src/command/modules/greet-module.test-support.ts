@@ -1,4 +1,4 @@
-/** For tests of the command: two steps, no questions. */
+/** For tests of the CLI: two steps, no questions. */
 import { node, workflow } from "@superstep/engine"
 
 export default workflow("greet").chain(

@@ -11,7 +11,7 @@ const called = workflow("called")
   )
   .build()
 
-/** Answers, and says which source failed where the text asks for it. */
+/** Answers, and reports a failed source if the text requests it. */
 export default workflow("partial", { state: [incomplete] })
   .chain(
     node("answer", async (text: string, ctx) => {

@@ -1,4 +1,4 @@
-/** Where the modules for tests of the command are. */
+/** The paths of the modules for tests of the CLI. */
 import { fileURLToPath } from "node:url"
 
 export type ModuleName =

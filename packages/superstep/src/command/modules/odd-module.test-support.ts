@@ -1,4 +1,4 @@
-/** For tests of the command: takes an object, and does what that says. */
+/** For tests of the CLI: takes an object, and does what it requests. */
 import { node, SuperstepError, workflow } from "@superstep/engine"
 import { jsonSchema } from "@superstep/engine/tools"
 

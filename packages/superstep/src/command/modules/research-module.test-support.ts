@@ -1,4 +1,4 @@
-/** A deep research whose model answers over HTTP, from wherever MODEL_URL says. */
+/** A deep research whose model answers over HTTP, at MODEL_URL. */
 import type { Model } from "@superstep/engine/models"
 import { deepResearch } from "@superstep/engine/patterns"
 

@@ -1,7 +1,7 @@
 /**
- * Chooses the model of each agent: `--model`, else the one that its definition names. A missing key is an error that says
- * what to set. Only a person at a terminal without any key gets the offline model instead, announced first: a script must
- * never take the text of a stand-in for an answer.
+ * Chooses the model of each agent: `--model`, else the model in its definition. A missing key is an error that names the
+ * variable to set. The offline model replaces a missing key only for a person at a terminal, and is announced first: a
+ * script must never mistake its text for an answer.
  */
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import type { Model, ModelConfig, ModelRef, Prices } from "@superstep/engine/models"
@@ -15,11 +15,13 @@ export interface ChosenModels {
   /** For `loadDefinition`. */
   model(agent: string, own: ModelRef): ModelRef | undefined
   /**
-   * Once the agents are known: throws if the model of an agent cannot be called, or announces what replaces it. Agents in
-   * `unused` are never called, so their models do not matter.
+   * Call it once the agents are known. Throws if the model of an agent cannot be called, or announces its replacement.
+   * Agents in `unused` are never called, so their models do not matter.
    */
   check(agents: Iterable<string>, unused?: ReadonlySet<string>): Promise<void>
-  /** For a module, which makes its agents itself: replaces the models that it names. Returns a function that undoes it. */
+  /**
+   * For a module, which creates its agents itself: overrides the models that it names. Returns a function that undoes it.
+   */
   overrideModels(): Promise<() => void>
 }
 
@@ -28,7 +30,7 @@ export interface ModelFlags {
   readonly price?: Prices | undefined
   readonly quiet?: true | undefined
   readonly json?: true | undefined
-  /** The command is for scripts, also at a terminal. */
+  /** The command is for scripts, even at a terminal. */
   readonly isScript?: boolean | undefined
 }
 
@@ -36,17 +38,17 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
   const { env } = cli.io
   const choices = flags.model
   const isQuiet = flags.quiet === true
-  const canStandIn = mayStandIn(flags, cli)
+  const canStandIn = canUseOffline(flags, cli)
   const { registerPrices, showOfflineNotice, UNNAMED_MODEL } = await import("@superstep/engine/models")
-  // For the rest of the process, which runs one command.
+  // Applies to the rest of the process, which runs one command.
   if (flags.price !== undefined) registerPrices(flags.price)
-  // `check` announces it, before anything is drawn.
+  // `check` announces it before anything is drawn.
   showOfflineNotice({ isTTY: true, write: () => true })
   const all = choices?.all === undefined ? undefined : await named(choices.all, cli)
   const byAgent = new Map<string, ModelRef>()
   for (const [agent, name] of Object.entries(choices?.byAgent ?? {}))
     byAgent.set(agent, await named(name, cli))
-  // By agent, as a definition may be loaded more than once.
+  // Keyed by agent, because a definition may be loaded more than once.
   const missing = new Map<string, string>()
   const own = new Map<string, ModelRef>()
   let hasSomeKey = hasAnyKey(env)
@@ -100,7 +102,7 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
 }
 
 /** The person must see both the announcement on stderr and the answer on stdout. */
-function mayStandIn({ quiet, json, isScript }: ModelFlags, { out, err }: Cli): boolean {
+function canUseOffline({ quiet, json, isScript }: ModelFlags, { out, err }: Cli): boolean {
   return !quiet && !json && !isScript && out.isTerminal && err.isTerminal
 }
 
@@ -160,7 +162,7 @@ async function named(name: string, { io }: Cli): Promise<ModelRef> {
   }
 }
 
-/** Registers providers that this process asks first. */
+/** Registers providers that take precedence in this process. */
 async function overrideModels(all: ModelRef | undefined, cli: Cli, canStandIn: boolean): Promise<() => void> {
   const { offlineModel, registerProvider, resolveModel, UNNAMED_MODEL } = await import(
     "@superstep/engine/models"
@@ -213,7 +215,7 @@ function moduleKeyMissing({ provider, model }: ModelConfig, variable: string): E
 /** Announced once, also by a command that calls several models. */
 const announced = new WeakSet<Cli>()
 
-/** Here, so that the model does not print it among the output. */
+/** Announced here, so that the model does not print it among the output. */
 async function announceOffline(cli: Cli, variable: string | undefined): Promise<void> {
   if (announced.has(cli)) return
   announced.add(cli)

@@ -1,4 +1,7 @@
-/** The document index of `superstep index`, and the one that `--docs` makes: opened with the embeddings that it began with. */
+/**
+ * The document index of `superstep index`, and the one that `--docs` creates. An index is always opened with the
+ * embeddings that it was created with.
+ */
 import { createHash } from "node:crypto"
 import { existsSync, statSync } from "node:fs"
 import { dirname, extname, join, relative, resolve } from "node:path"
@@ -8,8 +11,7 @@ import type { Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { usageError } from "../print/errors.ts"
 import { counted } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
-import { sanitizeLine } from "../terminal/terminal.ts"
+import { progressBar, sanitizeLine } from "../terminal/terminal.ts"
 import { makeIgnoredFolder } from "./store.ts"
 
 export interface IndexFlags {
@@ -37,7 +39,10 @@ interface OpenedIndex {
 }
 
 interface OpenIndexOptions {
-  /** `none`: by words alone. Default: those of the index; for a new one those that are configured or installed. */
+  /**
+   * `none` searches by words only. Default: the embeddings of the index; for a new index, those that are configured or
+   * installed.
+   */
   readonly embeddings?: string | undefined
   /** Nothing is embedded: the index is only read, or documents are removed. */
   readonly isPlain?: boolean | undefined
@@ -92,7 +97,7 @@ export async function withIndex(
   }
 }
 
-/** Adds documents, with a progress bar. Undefined: Ctrl-C stopped it; calling it again continues. */
+/** Adds documents and shows a progress bar. Returns undefined if Ctrl-C stopped it; the next call continues. */
 export async function addDocuments(
   index: DocumentIndex,
   paths: readonly string[],
@@ -130,7 +135,7 @@ export interface DocumentSettings {
 }
 
 export interface OpenedDocuments {
-  /** None without documents. */
+  /** Empty if there are no documents. */
   readonly tools: readonly ResearchTool[]
   readonly embeddings?: TextEmbeddings | undefined
   /** Documents that could not be read. */
@@ -138,7 +143,7 @@ export interface OpenedDocuments {
   close(): Promise<void>
 }
 
-/** `--docs`: documents in an index of their own, which is updated before they are searched. */
+/** `--docs`: opens an index for these documents, and updates it before a search. */
 export async function openDocuments(
   { docs = [], embeddings }: DocumentSettings,
   cli: Cli,

@@ -1,19 +1,19 @@
 /**
- * The sources of a goal configuration. Before a run, files are loaded with a progress bar: tables into the cache, documents into
- * their index. `superstep sources` opens each source, and reports what it holds and what is wrong with it.
+ * The sources of a goal configuration. Before a run, files are loaded with a progress bar: tables into the cache,
+ * documents into their index. `superstep sources` opens each source, and reports its contents and problems.
  */
 import type { ConfiguredSource, Database, GoalFile, Retriever } from "@superstep/engine/patterns"
 import type { FileDatabase, SourceProgress } from "@superstep/retrieval"
 import type { Cli } from "../cli.ts"
 import { counted, duration, size } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
+import { progressBar } from "../terminal/terminal.ts"
 
-/** Where the reading of sources reports how far it is: set while somebody looks. */
+/** Receives the progress while sources are read. Set only while a progress bar is shown. */
 export interface ProgressTarget {
   show?: ((progress: SourceProgress) => void) | undefined
 }
 
-/** False: Ctrl-C stopped it. What cannot be read is not its business: the run reports it. */
+/** Returns false if Ctrl-C stopped it. Unreadable sources are reported by the run. */
 export async function prepareSources(
   { sources }: Pick<GoalFile, "sources">,
   progress: ProgressTarget,
@@ -49,7 +49,7 @@ export async function prepareSources(
   }
 }
 
-/** A server is asked by the run itself. */
+/** Servers are queried only by the run itself. */
 function isRead(source: ConfiguredSource): boolean {
   return source.kind === "documents" || (source.kind === "database" && source.type === "csv")
 }
@@ -59,7 +59,7 @@ async function read(source: ConfiguredSource, signal: AbortSignal): Promise<void
   else await (await source.open()).describe?.({ signal })
 }
 
-// The check of `superstep sources`.
+// The checks of `superstep sources`.
 
 export interface CheckedSource {
   /** The id of a database, the paths of documents, the type of a graph. */
@@ -67,7 +67,7 @@ export interface CheckedSource {
   /** `postgresql`, `csv`, …, `documents`, `graph`. */
   readonly type: string
   readonly state: "ok" | "fail"
-  /** In words. */
+  /** A description for people. */
   readonly holds?: string | undefined
   readonly tables: readonly CheckedTable[]
   readonly problems: readonly SourceProblem[]
@@ -80,7 +80,7 @@ interface CheckedTable {
 }
 
 export interface SourceProblem {
-  /** The file or the document; absent: the source itself. */
+  /** The file or the document. Absent: the source itself. */
   readonly what?: string | undefined
   readonly reason: string
   /** The code of the error. */

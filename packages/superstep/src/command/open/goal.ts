@@ -33,7 +33,7 @@ export interface GoalFlags extends DefinitionFlags {
   readonly cache?: string | undefined
 }
 
-/** The path of a file, or what flags name. */
+/** The path of a file, or the settings from flags. */
 export type GoalName = string | AskSettings
 
 export async function openGoal(

@@ -1,4 +1,4 @@
-/** Loads a definition with the flags of the command line. Apart from `workflow.ts`, because it loads the dialects. */
+/** Loads a definition with the flags of the command line. A file of its own, because it imports the dialects. */
 import { createRequire } from "node:module"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -18,13 +18,13 @@ export interface FileToLoad {
   readonly file: string
   /** Absent: read from the file. */
   readonly text?: string | undefined
-  /** Agents from elsewhere than a file: `agents` names them, `read` returns them. */
+  /** Agents that are not in a file: `agents` names them, `read` returns them. */
   readonly load?: Pick<LoadOptions, "agents" | "read"> | undefined
 }
 
 export interface LoadFileOptions {
   readonly model?: LoadOptions["model"]
-  /** `check`: only the CLI's own code is loaded. */
+  /** `check` loads only the CLI's own code. */
   readonly use?: "run" | "check" | undefined
 }
 
@@ -60,8 +60,8 @@ const NOT_CHECKED = "NOT_CHECKED"
 
 /**
  * Loads a definition, with functions of packages that only some definitions need. They start as placeholders that record
- * their use, and the definition is loaded again with the packages that it uses. `mayImport` allows packages of the
- * definition's own project, whose code runs when they are loaded.
+ * their use; the definition is then loaded again with the packages that it uses. `mayImport` allows packages of the
+ * definition's project, whose code runs when they are loaded.
  */
 export async function withPackages<T extends Pick<Loaded, "diagnostics">>(
   file: string,
@@ -121,7 +121,7 @@ interface McpPackage {
   mcpToolset(...args: never[]): unknown
 }
 
-/** Installed with superstep, or in the definition's project. */
+/** From the installation of superstep, or from the definition's project. */
 async function mcpFunction(file: string, mayImport: boolean): Promise<PlanFunction> {
   const found =
     (await imported<McpPackage>(MCP)) ??

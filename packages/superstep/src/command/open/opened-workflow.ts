@@ -11,17 +11,20 @@ export interface OpenedWorkflow {
   readonly workflow: Workflow<never, unknown>
   /** Undefined for a module. */
   readonly definition?: Definition | undefined
-  /** What its runs carry, so that they can be opened again. */
+  /** Stored with its runs, so that the workflow can be opened again. */
   readonly labels: Labels
-  /** Shows its runs, unless that is node by node; `past` are the earlier events of a resumed run. */
+  /** Replaces the progress by node; `past` are the earlier events of a resumed run. */
   readonly progress?: ((terminal: Terminal, past?: readonly RunEvent[]) => Watcher) | undefined
-  /** Reads the files that it searches, with a progress bar. False: Ctrl-C stopped it. Without it, the run reads them. */
+  /**
+   * Loads the files that the workflow searches, with a progress bar. Returns false if Ctrl-C stopped it. If absent, the
+   * run loads them.
+   */
   readonly prepare?: (() => Promise<boolean>) | undefined
   /** Closes what its toolsets opened. */
   close(): Promise<void>
 }
 
-/** Throws if a definition keeps nothing between runs. For modules the engine checks it. */
+/** Throws if a definition keeps no state between runs. The engine checks modules. */
 export function checkThread({ name, workflow, definition }: OpenedWorkflow): void {
   const channels = [...workflow.program.graph.channels.values()]
   if (definition === undefined || channels.some(({ lasting }) => lasting)) return

@@ -18,7 +18,7 @@ export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
   { name: "openai-compatible", package: "@ai-sdk/openai-compatible" },
 ]
 
-/** The model of a question without a file: of the provider whose key is set. */
+/** The model for a question without a file: one of the provider whose key is set. */
 export function defaultModel(env: Environment): string {
   const isAnthropic = !hasKey(env, "OPENAI_API_KEY") && hasKey(env, "ANTHROPIC_API_KEY")
   return isAnthropic ? "anthropic/claude-sonnet-4-5" : "openai/gpt-5-mini"

@@ -1,4 +1,4 @@
-/** The files of `apply` and `diff`: definitions as the registry stores them, checked first. */
+/** The files of `apply` and `diff`: definitions as the registry stores them, validated first. */
 import type { Json } from "@superstep/engine"
 import { agentData, type Loaded } from "@superstep/engine/definitions"
 import type { Cli } from "../cli.ts"
@@ -20,7 +20,10 @@ export interface RegistryFile {
 type Flags = Pick<DefinitionFlags, "lenient" | "set" | "setSecret" | "untrusted" | "agents"> &
   Pick<OutputFlags, "quiet">
 
-/** Throws if one is invalid. The file of `--agents` comes first. A graph may name agents of `--agents`, or else of the other files and of the store. */
+/**
+ * Throws if a file is invalid. The file of `--agents` is read first. A graph may use agents of `--agents`, otherwise
+ * those of the other files and of the store.
+ */
 export async function readRegistryFiles(
   cli: Cli,
   store: OpenStore,
@@ -29,11 +32,11 @@ export async function readRegistryFiles(
 ): Promise<readonly RegistryFile[]> {
   const alone: { readonly file: string; readonly loaded: Loaded }[] = []
   for (const file of files) alone.push({ file, loaded: await loadFile({ file }, cli, flags) })
-  const brought: Agents = Object.assign({}, ...alone.map(({ file, loaded }) => agentsIn(file, loaded)))
+  const fromOtherFiles: Agents = Object.assign({}, ...alone.map(({ file, loaded }) => agentsIn(file, loaded)))
   const read = flags.agents === undefined ? [] : [await readAgentsFile(cli, flags.agents, flags)]
   for (const { file, loaded } of alone) {
     const isWhole = loaded.definition !== undefined || flags.agents !== undefined
-    const whole = isWhole ? loaded : await loadWithKnown(cli, store, { file, loaded, brought }, flags)
+    const whole = isWhole ? loaded : await loadWithKnown(cli, store, { file, loaded, fromOtherFiles }, flags)
     read.push(await registryFile(cli, file, whole, flags))
   }
   return read
@@ -63,24 +66,24 @@ async function readAgentsFile(cli: Cli, file: string, flags: Flags): Promise<Reg
   return { file, kind: "agents", id: definition.name, data: agentsOf(file, definition.data) }
 }
 
-/** A name that no file has. */
+/** A reserved name that cannot be a file. */
 const KNOWN = "registry:agents.json"
 
 interface AloneFile {
   readonly file: string
   readonly loaded: Loaded
-  /** By the other files. */
-  readonly brought: Agents
+  /** Agents that the other files define. */
+  readonly fromOtherFiles: Agents
 }
 
 async function loadWithKnown(
   cli: Cli,
   store: OpenStore,
-  { file, loaded, brought }: AloneFile,
+  { file, loaded, fromOtherFiles }: AloneFile,
   flags: Flags,
 ): Promise<Loaded> {
   const stored = (await store.registry.agents()).map((row) => [row.id, agentData(row)])
-  const agents = { ...Object.fromEntries(stored), ...brought }
+  const agents = { ...Object.fromEntries(stored), ...fromOtherFiles }
   if (Object.keys(agents).length === 0) return loaded
   const text = JSON.stringify({ agents })
   const read = (name: string) => (name === KNOWN ? text : undefined)
@@ -98,7 +101,7 @@ interface AgentsDocument {
 
 type Agents = { readonly [id: string]: Json }
 
-/** The store holds agents without their file: a model that the file names is resolved. */
+/** The store holds agents without their file, so models that the file defines are resolved. */
 function agentsOf(file: string, data: Json): Agents {
   const { agents, models = {} } = data as unknown as AgentsDocument
   return Object.fromEntries(

@@ -11,15 +11,15 @@ import type { OpenedWorkflow } from "./opened-workflow.ts"
 import { defaultModel, hasKey } from "./providers.ts"
 import { labelsOf, settingsIn, settingsLabels } from "./run-labels.ts"
 
-/** What its runs carry, so that they can be opened again. Persisted. */
+/** Stored with the runs of a research, so that it can be opened again. Persisted. */
 export interface ResearchSettings {
   readonly deep?: true | undefined
   /** Absolute. */
   readonly docs?: readonly string[] | undefined
   readonly embeddings?: string | undefined
-  /** A search engine; absent: the one whose key is set. */
+  /** A search engine. Absent: the one whose key is set. */
   readonly search?: string | undefined
-  /** False: the web is not searched. */
+  /** False disables the web search. */
   readonly web?: false | undefined
   readonly budget?: ResearchBudget | undefined
 }
@@ -87,7 +87,7 @@ async function webTools({ search, web }: ResearchSettings, { io }: Cli): Promise
   return [webSearchTool({ search: engine, reader }), pageTool(reader)]
 }
 
-/** What each search engine needs. */
+/** The environment variable that each search engine needs. */
 const VARIABLES: Readonly<Record<string, string>> = {
   searxng: "SEARXNG_URL",
   brave: "BRAVE_API_KEY",

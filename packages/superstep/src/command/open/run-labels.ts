@@ -1,11 +1,11 @@
-/** How a run's workflow was opened, as labels of the run, so that `runs resume` and `runs replay` can open it again. */
+/** Labels that record how a run's workflow was opened, so that `runs resume` and `runs replay` can open it again. */
 import { resolve } from "node:path"
 import type { Labels, StoredRun } from "@superstep/engine"
 import type { DefinitionFlags, ModelChoices } from "../flags.ts"
 import { usageError } from "../print/errors.ts"
 import { type SecretSources, splitSecrets } from "./secret-flags.ts"
 
-/** The store's limit; what is longer must be written again. */
+/** The store's limit for a label. Longer values cannot be recorded. */
 const MAX_LENGTH = 1_000
 
 export function labelsOf(file: string, flags: DefinitionFlags, cwd: string): Labels {
@@ -30,13 +30,13 @@ export function labelsOf(file: string, flags: DefinitionFlags, cwd: string): Lab
   return { ...flags.label, ...Object.fromEntries(kept) } as Labels
 }
 
-/** Labels of one run for its settings. */
+/** Maximum labels for the settings of one run. */
 const MAX_PIECES = 20
 
-/** Settings of a run without a file. The store limits the length of a label, so that long ones need several. */
+/** Settings of a run without a file. The store limits the length of a label, so long settings use several labels. */
 export function settingsLabels(name: string, settings: object): Labels {
   const pieces = JSON.stringify(settings).match(/.{1,500}/gsu) ?? []
-  // A run with more of them cannot be opened without its settings.
+  // A run with more pieces cannot be opened without its settings.
   if (pieces.length > MAX_PIECES) return {}
   return Object.fromEntries(pieces.map((piece, i) => [pieceName(name, i), piece]))
 }
@@ -60,7 +60,7 @@ export function withMaxSteps(
   return maxSteps === undefined ? labels : { ...labels, maxSteps: String(maxSteps) }
 }
 
-/** The file and the flags of the run; present flags win. */
+/** The file and the flags of the run. Flags of this command take precedence. */
 export function fromLabels(
   labels: Labels,
   flags: DefinitionFlags,
@@ -86,7 +86,7 @@ export function secretSources({ secrets }: Labels): SecretSources {
   return secrets === undefined ? {} : (JSON.parse(secrets) as SecretSources)
 }
 
-/** Scripts are named by their files, and the next command may run in another folder. */
+/** Scripts are files, and the next command may run in another folder. */
 function absolute({ all, byAgent }: ModelChoices, cwd: string): ModelChoices {
   const one = (name: string) => {
     const file = /^scripted:(.+)$/s.exec(name)?.[1]

@@ -1,6 +1,6 @@
 /**
- * Secrets of the command line: `--set-secret`, and values of `--set` whose name looks like a secret. They are never stored:
- * a run carries their names, and whoever resumes it provides them again.
+ * Secrets on the command line: `--set-secret`, and values of `--set` whose name looks like a secret. They are never
+ * stored: a run records their names, and the user who resumes it provides the values again.
  */
 import { isSecretName } from "@superstep/engine/text"
 import type { Cli } from "../cli.ts"
@@ -9,7 +9,7 @@ import { usageError } from "../print/errors.ts"
 
 type Flags = Pick<DefinitionFlags, "set" | "setSecret">
 
-/** The origin of each secret by its name: what a run carries of it. Persisted. */
+/** The origin of each secret by its name, as a run stores it. Persisted. */
 export type SecretSources = Readonly<Record<string, "given" | "environment">>
 
 interface SplitFlags {
@@ -31,7 +31,7 @@ export function splitSecrets({ set, setSecret = {} }: Flags): SplitFlags {
   return { variables: Object.keys(plain).length === 0 ? undefined : plain, sources }
 }
 
-/** The values, for this process. Throws if the environment lacks one. */
+/** The values for this process. Throws if an environment variable is missing. */
 export function secretsOf(
   { set = {}, setSecret = {} }: Flags,
   env: Cli["io"]["env"],

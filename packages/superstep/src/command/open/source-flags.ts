@@ -1,4 +1,4 @@
-/** `--docs`, `--csv` and `--db`: the data of a question without a file, as flags and as the goal configuration they stand for. */
+/** `--docs`, `--csv` and `--db`: the data of a question without a file, converted to a goal configuration. */
 import { existsSync, statSync } from "node:fs"
 import { basename, extname, resolve } from "node:path"
 import type { DatabaseSettings, IndexSettings } from "@superstep/engine/patterns"
@@ -14,7 +14,7 @@ export interface SourceFlags {
   readonly embeddings?: string | undefined
 }
 
-/** What the runs of such a question carry, so that they can be opened again. Persisted; it has no passwords. */
+/** Stored with the runs of such a question, so that they can be opened again. Persisted; it contains no passwords. */
 export interface AskSettings {
   /** Absolute. */
   readonly docs?: readonly string[] | undefined
@@ -50,7 +50,7 @@ export function hasSources({ docs, csv, db }: SourceFlags): boolean {
   return [docs, csv, db].some((paths) => paths !== undefined)
 }
 
-/** Takes passwords out of the settings: they become secrets, which are never stored. */
+/** Moves passwords from the settings to secrets, which are never stored. */
 export function askSettings(
   { docs, csv, db, embeddings }: SourceFlags,
   { cwd, env }: Pick<Cli["io"], "cwd" | "env">,
@@ -89,7 +89,7 @@ function schemeOf(text: string): string | undefined {
   return /^([a-z][a-z+]+):\/\//i.exec(text)?.[1]?.toLowerCase()
 }
 
-/** Not the address itself in an error: it may have a password. */
+/** The error does not contain the URL, which may have a password. */
 function hasPassword(url: string): boolean {
   if (!URL.canParse(url))
     throw usageError("--db is not a valid URL. Write it as postgresql://user:password@host/database.")
@@ -105,7 +105,7 @@ function databaseFile(text: string, cwd: string): string {
   )
 }
 
-/** The configuration that the settings stand for, as JSON. `lookup` finds variables and secrets. */
+/** The equivalent configuration as JSON. `lookup` finds variables and secrets. */
 export function askConfig(
   settings: AskSettings,
   model: string,
@@ -136,7 +136,7 @@ const INSTRUCTIONS: Readonly<Record<string, { readonly instruction: string } | u
   },
 }
 
-/** A folder is a database; files that are named one by one are one database together. */
+/** Each folder is a database. Files that are named individually form one database. */
 function tablesOf(paths: readonly string[]): DatabaseSettings[] {
   const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   const files = paths.filter((path) => !isFolder(path))

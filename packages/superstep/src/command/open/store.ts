@@ -10,9 +10,9 @@ export type OpenStore = Store & RegistryStore
 
 interface StoreAddress {
   readonly kind: "sqlite" | "postgres" | "memory"
-  /** As it is shown: `sqlite:…`, or `postgres://…` without a password. */
+  /** For display: `sqlite:…`, or `postgres://…` without a password. */
   readonly url: string
-  /** Of the file, absolute. */
+  /** The absolute path of the file. */
   readonly path?: string | undefined
 }
 
@@ -34,7 +34,7 @@ function isPostgres(url: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(url)
 }
 
-/** What is printed and suggested must not have it: the driver takes it from PGPASSWORD too. */
+/** Printed URLs and suggested commands must not contain the password. The driver also reads PGPASSWORD. */
 function withoutPassword(url: string): string {
   return url
     .replace(/^(\w+:\/\/[^/?#]*?)(?::[^/?#]*)?@/, "$1@")
@@ -86,7 +86,7 @@ export function storeOf({ io, err }: Cli, { store }: StoreChoice): Promise<OpenS
   return openStore(store, io.cwd, (line) => err.line(err.paint.dim(sanitizeLine(line))))
 }
 
-/** For commands that only read: a missing store is not created, and is empty. */
+/** For commands that only read: a missing store counts as empty and is not created. */
 export async function withStore<T>(
   cli: Cli,
   flags: StoreChoice,
@@ -106,7 +106,7 @@ export async function withStore<T>(
   }
 }
 
-/** The action of a command that only reads: `work` gets the store before the arguments and the flags of the command. */
+/** The action of a command that only reads. `work` receives the store before the arguments and the flags. */
 export function onStore<Args extends unknown[]>(
   cli: Cli,
   work: (cli: Cli, store: OpenStore, ...args: Args) => Promise<void>,
@@ -123,10 +123,10 @@ export function storeFlagOf({ store }: StoreChoice): string {
   return store === undefined ? "" : ` --store ${shellWord(withoutPassword(store))}`
 }
 
-/** The folder of the default store: not under version control. */
+/** Creates the folder of the default store, and excludes it from version control. */
 export function makeIgnoredFolder(folder: string): void {
   try {
-    // Runs contain what people and models wrote: other users of the machine are kept out.
+    // Runs contain text of people and models, so other users of the machine get no access.
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
   } catch {

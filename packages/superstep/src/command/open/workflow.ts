@@ -1,11 +1,13 @@
 /**
- * Opens a workflow: the one path from what is named on the command line, or from what a stored run carries, to a workflow
- * that is ready to run. A definition, a module, a definition of the registry, a goal configuration and a research all take
- * it: choose the models, load, check, and label its runs so that they can be opened again.
+ * Opens a workflow. Every command uses this path, from a name on the command line or from a stored run to a workflow that
+ * is ready to run. A definition, a module, a definition of the registry, a goal configuration and a research follow the
+ * same steps: choose the models, load, check, and label the runs so that they can be opened again.
  */
 import { existsSync } from "node:fs"
-import { extname, resolve } from "node:path"
-import type { StoredRun } from "@superstep/engine"
+import { createRequire } from "node:module"
+import { basename, dirname, extname, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { isSuperstepError, type StoredRun, type Workflow } from "@superstep/engine"
 import type { LoadOptions } from "@superstep/engine/definitions"
 import type { Command } from "commander"
 import type { Cli } from "../cli.ts"
@@ -19,7 +21,6 @@ import {
 import { definitionError, printLoaded, usageError } from "../print/errors.ts"
 import { shortId } from "../run/find-run.ts"
 import { type ChosenModels, chooseModels } from "./choose-models.ts"
-import { importModule } from "./module.ts"
 import type { OpenedWorkflow } from "./opened-workflow.ts"
 import { openResearch, type ResearchSettings, researchSettingsIn } from "./research.ts"
 import { fromLabels, labelsOf, secretSources, settingsIn } from "./run-labels.ts"
@@ -37,13 +38,13 @@ export type WorkflowSource =
 export interface OpenOptions {
   readonly flags: DefinitionFlags &
     Pick<OutputFlags, "quiet" | "json"> & { readonly cache?: string | undefined }
-  /** The command is for scripts: the offline model never replaces one without a key. */
+  /** The command is for scripts: the offline model never replaces a model without a key. */
   readonly isScript?: boolean | undefined
   /** Opens the store of the registry, if it exists. */
   readonly store?: (() => Promise<OpenStore> | undefined) | undefined
   /** False: no model will be called. Default true. */
   readonly isRun?: boolean | undefined
-  /** Another number loads a module anew. */
+  /** Another number reloads a module. */
   readonly version?: number | undefined
 }
 
@@ -54,7 +55,7 @@ export function isModule(file: string): boolean {
   return MODULE.test(extname(file))
 }
 
-/** A file that a folder of workflows may have. */
+/** Whether a folder of workflows may contain this file as a workflow. */
 export function isWorkflowFile(file: string): boolean {
   return isModule(file) || DOCUMENT.test(extname(file))
 }
@@ -102,7 +103,7 @@ async function openDefinition(
   chosen: ChosenModels | undefined,
 ): Promise<OpenedWorkflow> {
   const { loadFile } = await import("./load-definition.ts")
-  // Agents, and the agents of researches.
+  // Agents, and the roles of research steps.
   const asked = new Set<string>()
   const model: LoadOptions["model"] =
     chosen &&
@@ -164,7 +165,10 @@ export interface UseOptions extends Omit<OpenOptions, "store"> {
   readonly flags: OpenOptions["flags"] & StoreFlags
 }
 
-/** Opens a workflow, and closes it and the store afterwards. The store is opened on use: a bad definition makes no file. */
+/**
+ * Opens a workflow, and closes it and the store afterwards. The store is opened on use, so an invalid definition creates
+ * no file.
+ */
 export async function withWorkflow(
   source: WorkflowSource,
   cli: Cli,
@@ -201,8 +205,8 @@ export function storedWorkflowFlags(command: Command): Command {
   return modelFlag(definitionFlags(command))
 }
 
-/** Whether a run can be opened without `--file`: it names its definition, and that still exists. */
-export async function findsItsWorkflow(
+/** Whether a run can be opened without `--file`: it records its definition, and that still exists. */
+export async function canReopenWorkflow(
   { io }: Cli,
   { registry }: OpenStore,
   { labels = {} }: StoredRun,
@@ -213,7 +217,10 @@ export async function findsItsWorkflow(
   return existsSync(resolve(io.cwd, source)) || (await registry.definition(source)) !== undefined
 }
 
-/** Opens the workflow of a stored run again, with the file and the flags that the run carries; present flags win. */
+/**
+ * Opens the workflow of a stored run with the file and the flags that the run records. Flags of this command take
+ * precedence.
+ */
 export async function openStoredWorkflow(
   cli: Cli,
   store: OpenStore,
@@ -246,4 +253,96 @@ export async function openStoredWorkflow(
     `Run ${id} belongs to workflow "${workflow}", but ${source} defines "${name}".\n` +
       `Name another file with --file. If this is the right file, set its name: ${workflow}`,
   )
+}
+
+/** Imports a workflow: the default export of a module. TypeScript needs a Node version that runs it, or tsx. */
+
+/** A `version` above 0 reloads the module itself, but not its imports. */
+async function importModule(source: string, file: string, version = 0): Promise<Workflow<never, unknown>> {
+  const exported = defaultOf(await imported(source, file, version))
+  const found = isBuilder(exported) ? exported.build() : exported
+  if (isWorkflow(found)) return found
+  throw usageError(
+    `${source} does not export a workflow. Write export default workflow("…")…build(), or export an agent.`,
+  )
+}
+
+type Module = { readonly default?: unknown }
+
+/** In a CommonJS project, TypeScript puts all exports, including `default`, under `default`. */
+function defaultOf({ default: exported }: Module): unknown {
+  const isCompiled = typeof exported === "object" && exported !== null && "__esModule" in exported
+  return isCompiled && "default" in exported ? exported.default : exported
+}
+
+async function imported(source: string, file: string, version: number): Promise<Module> {
+  const url = `${pathToFileURL(file).href}${version === 0 ? "" : `?version=${version}`}`
+  try {
+    return (await import(/* @vite-ignore */ url)) as Module
+  } catch (error) {
+    if ((error as { code?: unknown } | undefined)?.code !== "ERR_UNKNOWN_FILE_EXTENSION")
+      throw failed(source, file, error)
+  }
+  const { tsImport } = await tsx(source, file)
+  try {
+    return (await tsImport(url, import.meta.url)) as Module
+  } catch (error) {
+    throw failed(source, file, error)
+  }
+}
+
+/** Errors of the engine stay as they are. Others get their line from the stack; for a syntax error, Node prints it. */
+function failed(source: string, file: string, error: unknown): unknown {
+  if (isSuperstepError(error)) return error
+  // A CommonJS project requires a package that has no CommonJS entry.
+  if ((error as { code?: unknown } | undefined)?.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
+    const advice = 'Add "type": "module" to its package.json, or rename it to .mts.'
+    return usageError(`${source} is loaded as CommonJS, but imports an ES module. ${advice}`, error)
+  }
+  const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error))
+  const [, after = ""] = stack.split(basename(file))
+  const [, line] = /^(?:\?[^\s:]*)?:(\d+)/.exec(after) ?? []
+  const place = line === undefined ? "" : ` (line ${line})`
+  const where = name === "SyntaxError" && place === "" ? ` (run node ${source} to find it)` : place
+  return usageError(`Cannot load ${source}: ${name === "Error" ? "" : `${name}: `}${message}${where}`, error)
+}
+
+interface Tsx {
+  tsImport(url: string, from: string): Promise<unknown>
+}
+
+interface TsxManifest {
+  readonly exports: { readonly "./esm/api": { readonly import: { readonly default: string } } }
+}
+
+/** From the module's own project, or from where superstep is installed. */
+async function tsx(source: string, file: string): Promise<Tsx> {
+  for (const from of [pathToFileURL(file).href, import.meta.url]) {
+    const require = createRequire(from)
+    let manifest: string
+    try {
+      manifest = require.resolve("tsx/package.json")
+    } catch {
+      // Not installed in this folder.
+      continue
+    }
+    // `require("tsx")` would return its CommonJS entry, which does not load modules.
+    const { exports } = require(manifest) as TsxManifest
+    const entry = resolve(dirname(manifest), exports["./esm/api"].import.default)
+    return (await import(pathToFileURL(entry).href)) as Tsx
+  }
+  throw usageError(
+    `${source} is TypeScript, which Node ${process.versions.node} does not run. ` +
+      "Install tsx (npm i -D tsx), or use Node 22.18 or later.",
+  )
+}
+
+function isWorkflow(value: unknown): value is Workflow<never, unknown> {
+  if (typeof value !== "object" || value === null) return false
+  const { run, program, name } = value as Partial<Record<string, unknown>>
+  return typeof run === "function" && typeof program === "object" && typeof name === "string"
+}
+
+function isBuilder(value: unknown): value is { build(): unknown } {
+  return typeof value === "object" && value !== null && "build" in value && typeof value.build === "function"
 }

@@ -12,7 +12,7 @@ function folder(): string {
   return path
 }
 
-/** A program that stands for a browser: `script` runs in Node, with what it was called with. */
+/** A program that acts as a browser: `script` runs in Node, with its arguments. */
 function program(name: string, script: string, place = folder()): string {
   const path = join(place, name)
   writeFileSync(path, `#!${process.execPath}\nconst args = process.argv.slice(2)\n${script}\n`)
@@ -31,7 +31,7 @@ fs.writeFileSync(flag("--print-to-pdf"), "%PDF-1.7 page")
 `
 
 describe("a browser for PDF", () => {
-  test("is the one of CHROME_PATH, or the first on the PATH that is one", () => {
+  test("is the program in CHROME_PATH, or the first one on the PATH", () => {
     const [first, second, third] = [folder(), folder(), folder()]
     writeFileSync(join(first, "chromium"), "not a program")
     const chrome = program("google-chrome", "", second)
@@ -41,7 +41,7 @@ describe("a browser for PDF", () => {
     expect(findBrowser({ PATH, CHROME_PATH: edge })).toBe(edge)
   })
 
-  test("that is missing is reported, with what to do", () => {
+  test("that is missing is reported, with advice", () => {
     expect(() => findBrowser({ PATH: folder() })).toThrow(
       "PDF needs Chromium, Chrome or Edge, and none is on the PATH. Install one, set CHROME_PATH to its path, or use --format html",
     )
@@ -74,7 +74,7 @@ describe("a page is printed", () => {
     expect(seen.OPENAI_API_KEY).toBeUndefined()
     const profile = args.find((one: string) => one.startsWith("--user-data-dir=")).split("=")[1]
     expect(seen.HOME).toBe(profile)
-    // Nothing is left of it.
+    // No files remain.
     expect(existsSync(profile)).toBe(false)
   })
 
@@ -82,20 +82,20 @@ describe("a page is printed", () => {
     ["fails", 'console.error("no display"); process.exit(3)', "it exited with code 3: no display."],
     ["writes nothing", "", "it wrote no PDF."],
     ["writes something else", PRINTS.replace("%PDF-1.7", "<html>"), "it wrote no PDF."],
-  ])("unless the browser %s: that is an error", async (_, script, reason) => {
+  ])("fails if the browser %s", async (_, script, reason) => {
     const browser = program("chromium", script)
     await expect(printPdf(browser, "<p>", { env: { PATH: process.env.PATH } })).rejects.toThrow(
       `${browser} could not print the report: ${reason}`,
     )
   })
 
-  test("unless there is no such program", async () => {
+  test("fails if the program does not exist", async () => {
     await expect(printPdf("/no/such", "<p>", { env: {} })).rejects.toThrow(
       "could not print the report: spawn",
     )
   })
 
-  test("for at most so long, and a browser that hangs is killed with its children", async () => {
+  test("has a time limit, and a browser that hangs is killed with its children", async () => {
     const place = folder()
     const hangs = `
       const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
@@ -137,7 +137,7 @@ const real = (() => {
 })()
 
 test.skipIf(real === undefined)(
-  "with an installed Chromium: a page becomes a PDF, and asks no server for anything",
+  "with an installed Chromium: a page becomes a PDF, and makes no network request",
   { timeout: 120_000 },
   async () => {
     const asked: (string | undefined)[] = []

@@ -1,4 +1,4 @@
-/** An installed Chromium, for printing a page to PDF. It runs headless, with a fresh profile and without a network. */
+/** Prints a page to PDF with an installed Chromium. It runs headless, with a fresh profile and without network access. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -18,7 +18,7 @@ const NAMES = [
   "microsoft-edge",
 ]
 
-/** The program that CHROME_PATH names, or the first one on the PATH. Throws where there is none, and says what to do. */
+/** The program in CHROME_PATH, or the first one on the PATH. Throws if there is none, with advice. */
 export function findBrowser(env: Environment): string {
   const named = env.CHROME_PATH ?? ""
   if (named !== "") {
@@ -56,7 +56,7 @@ export interface PrintOptions {
   readonly timeout?: number | undefined
 }
 
-/** The page as PDF. */
+/** Renders the page as PDF. */
 export async function printPdf(browser: string, html: string, options: PrintOptions): Promise<Uint8Array> {
   const folder = mkdtempSync(join(tmpdir(), "superstep-pdf-"))
   try {
@@ -67,7 +67,7 @@ export async function printPdf(browser: string, html: string, options: PrintOpti
     if (bytes.toString("latin1", 0, 5) !== "%PDF-") throw failed(browser, "it wrote no PDF")
     return bytes
   } finally {
-    // A browser that ends late may still write to its profile.
+    // A browser that exits late may still write to its profile.
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }
@@ -83,11 +83,11 @@ function flagsFor(profile: string, page: string, pdf: string): string[] {
     "--disable-background-networking",
     "--no-first-run",
     "--no-default-browser-check",
-    // No name resolves, and no address is connected to, not even one of this host.
+    // No name resolves, and no address can be reached, not even one of this host.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
-    // Chromium refuses to run as root with its sandbox; the page is ours, and its policy lets nothing run.
+    // Chromium refuses to run as root with its sandbox. The page is our own, and its policy forbids scripts.
     ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
     `--user-data-dir=${profile}`,
     "--no-pdf-header-footer",
@@ -97,9 +97,9 @@ function flagsFor(profile: string, page: string, pdf: string): string[] {
   ]
 }
 
-const MAX_SAID = 4_000
+const MAX_STDERR = 4_000
 
-/** Resolves when the browser has ended by itself. */
+/** Resolves when the browser exits by itself. */
 async function finished(
   browser: string,
   flags: readonly string[],
@@ -108,16 +108,16 @@ async function finished(
 ): Promise<void> {
   const { env, signal, timeout = 60_000 } = options
   signal?.throwIfAborted()
-  // Without the keys that the environment has.
+  // Excludes the keys in the environment.
   const own = { PATH: env.PATH, LANG: env.LANG, SYSTEMROOT: env.SYSTEMROOT, HOME: home, TMPDIR: home }
   const child = spawn(browser, flags, {
     env: own,
     stdio: ["ignore", "ignore", "pipe"],
     detached: process.platform !== "win32",
   })
-  let said = ""
+  let stderr = ""
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-MAX_SAID)
+    stderr = (stderr + text).slice(-MAX_STDERR)
   })
   await new Promise<void>((resolve, reject) => {
     const stop = (error: unknown) => {
@@ -134,14 +134,14 @@ async function finished(
     child.on("close", (code, by) => {
       clearTimeout(timer)
       signal?.removeEventListener("abort", onAbort)
-      const last = said.trim().split("\n").at(-1) ?? ""
+      const last = stderr.trim().split("\n").at(-1) ?? ""
       if (code === 0) resolve()
       else reject(failed(browser, `it exited with ${by ?? `code ${code}`}${last === "" ? "" : `: ${last}`}`))
     })
   })
 }
 
-/** A browser is several processes: they are one group. */
+/** A browser has several processes in one process group. */
 function killAll({ pid, kill }: ChildProcess): void {
   try {
     if (pid !== undefined && process.platform !== "win32") process.kill(-pid, "SIGKILL")

@@ -1,12 +1,13 @@
-/** The result of a run: the answer on stdout; on stderr why there is none, and how to continue. */
+/** Prints the result of a run: the answer on stdout; on stderr the reason if there is none, and how to continue. */
 import type { OpenRequest, RunResult } from "@superstep/engine"
+import type { GoalBasis, GoalRoute, GoalSource } from "@superstep/engine/patterns"
 import type { Cli } from "../cli.ts"
-import { printText, sanitize, sanitizeLine, shellWord } from "../terminal/terminal.ts"
+import { clipped, printText, sanitize, sanitizeLine, shellWord, type Terminal } from "../terminal/terminal.ts"
 import { causeLines, errorLines } from "./errors.ts"
 import { counted } from "./figures.ts"
 
 export interface PrintEndedOptions {
-  /** Stdout has nothing but JSON. */
+  /** Stdout contains only JSON. */
   readonly json?: true | undefined
   readonly isKept: boolean
   /** ` --store …`, unless the store is the default one. */
@@ -53,7 +54,7 @@ export function printEnded(
 export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
   for (const output of outputs) {
     const text = typeof output === "string" ? output : JSON.stringify(output, undefined, 2)
-    // A pipe receives it unchanged.
+    // A pipe receives the text unchanged.
     out.line(out.isTerminal ? sanitize(text ?? "null") : (text ?? "null"))
   }
 }
@@ -61,8 +62,8 @@ export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
 const MAX_UNDELIVERED = 5
 
 /**
- * A run that completes without an output, or that leaves messages in a join, probably did not do what its author intended.
- * If there is an output, a message that no condition let through, which has no target, is nothing unusual.
+ * A run that completes without an output, or leaves messages in a join, probably did not do what its author intended. If
+ * there is an output, a message that matched no condition is normal.
  */
 function printUndelivered({ err }: Cli, { outputs, undelivered }: RunResult): void {
   const stuck = outputs.length === 0 ? undelivered : undelivered.filter(({ to }) => to !== undefined)
@@ -114,4 +115,77 @@ function printOpen(
   for (const { id } of requests) err.line(`  superstep respond ${run} ${shellWord(id)} ANSWER${storeFlag}`)
   err.line("Or answer at a terminal:")
   err.line(`  superstep runs resume ${run}${storeFlag}`)
+}
+
+/** The basis of a goal answer, printed below it: the sources with their queries, and the searches. */
+
+/** Maximum characters of a query, and of a reason. */
+const MAX_QUERY = 1_000
+const MAX_REASON = 200
+
+/** `isBrief` omits the searches. */
+export function printBasis({ out, err }: Cli, { state }: Pick<RunResult, "state">, isBrief = false): void {
+  const basis = basisIn(state)
+  if (basis === undefined) return
+  const { sources, routes, uncited } = basis
+  if (sources.length > 0) printSources(out, sources, uncited)
+  if (sources.length === 0 && uncited.length > 0) {
+    const why = routes.length === 0 ? "" : ": nothing was found"
+    err.line(err.paint.dim(`The answer cites no source${why}.`))
+  }
+  if (isBrief) return
+  if (routes.length > 1 || (sources.length === 0 && routes.length > 0)) {
+    printText(err, routeTexts(routes).join("; "), { label: err.paint.dim("Searched: "), indent: 2 })
+  }
+}
+
+/** Other workflows may use channels with these names. */
+function basisIn(state: RunResult["state"]): GoalBasis | undefined {
+  const { sources, routes, uncited } = state
+  if (![sources, routes, uncited].every((list) => Array.isArray(list))) return undefined
+  const isSource = (one: Partial<GoalSource> | null) =>
+    typeof one?.number === "number" && typeof one.location === "string" && Array.isArray(one.citedBy)
+  return sources.every(isSource) ? { sources, routes, uncited } : undefined
+}
+
+function printSources(out: Terminal, sources: readonly GoalSource[], uncited: readonly string[]): void {
+  const cited = sources.filter(({ citedBy }) => citedBy.length > 0)
+  const others = sources.filter(({ citedBy }) => citedBy.length === 0)
+  out.line()
+  out.line(out.paint.bold("Sources:"))
+  for (const source of cited) printSource(out, source)
+  if (cited.length === 0) {
+    printText(out, "The answer cites none of the results:", { indent: 2 })
+    for (const source of others) printSource(out, source)
+    return
+  }
+  if (uncited.length > 0) {
+    printText(out, `Without a source: ${uncited.map(sanitizeLine).join(", ")}`, { indent: 2 })
+  }
+  if (others.length > 0) {
+    const names = [...new Set(others.map(({ number, location }) => `[${number}] ${sanitizeLine(location)}`))]
+    printText(out, `Found, not cited: ${names.join(", ")}`, { indent: 2 })
+  }
+}
+
+function printSource(out: Terminal, { number, location, score, query, rows, isCut }: GoalSource): void {
+  const label = `  [${number}] `
+  const facts = [
+    ...(rows === undefined ? [] : [`${counted(rows.length, "row")}${isCut ? " and more" : ""}`]),
+    ...(score === undefined ? [] : [`score ${Number(score.toPrecision(3))}`]),
+  ]
+  const about = facts.length === 0 ? "" : ` (${facts.join(", ")})`
+  printText(out, `${sanitizeLine(location)}${about}`, { label })
+  if (query !== undefined) {
+    printText(out, clipped(sanitizeLine(query), MAX_QUERY), { indent: label.length, paint: out.paint.dim })
+  }
+}
+
+/** Without duplicates: several assistants may run the same search. */
+function routeTexts(routes: readonly GoalRoute[]): readonly string[] {
+  const texts = routes.map(({ by, source = by, outcome, reason }) => {
+    const why = reason === undefined ? "" : `, ${clipped(sanitizeLine(reason), MAX_REASON)}`
+    return `${sanitizeLine(source)} (${outcome}${why})`
+  })
+  return [...new Set(texts)]
 }

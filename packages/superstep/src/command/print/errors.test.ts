@@ -10,7 +10,7 @@ async function printed(error: unknown, isVerbose = false): Promise<{ code: numbe
   return { code, text: String(stream.read() ?? "") }
 }
 
-test("an error is printed with every cause, each once", async () => {
+test("an error is printed with every cause, without duplicates", async () => {
   const socket = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" })
   const fetch = new TypeError("fetch failed", { cause: socket })
   const error = new SuperstepError("MODEL_FAILED", "The model did not answer.", { cause: fetch })
@@ -20,7 +20,7 @@ test("an error is printed with every cause, each once", async () => {
   })
 })
 
-test("a cause that the message says already is not repeated", async () => {
+test("a cause that is part of the message is not repeated", async () => {
   const cause = new Error("no such file")
   const error = new SuperstepError("FILE_UNREADABLE", "Cannot read x.yaml: no such file.", { cause })
   expect((await printed(error)).text).toBe("superstep: Cannot read x.yaml: no such file.\n")
@@ -29,7 +29,7 @@ test("a cause that the message says already is not repeated", async () => {
   expect((await printed(other)).text).toBe("superstep: Cannot read x.yaml: no such file.\n")
 })
 
-test("causes that lead back to themselves, that are no errors, or that steer the terminal do no harm", () => {
+test("circular causes, causes that are not errors, and control sequences are harmless", () => {
   const loop: { message: string; cause?: unknown } = { message: "loop" }
   loop.cause = loop
   expect(causeLines(loop, { width: 80 })).toEqual([])
@@ -41,7 +41,7 @@ test("causes that lead back to themselves, that are no errors, or that steer the
   expect(causeLines(new Error("x", { cause: new Error("a b") }), { width: 1 }).join("")).toContain("b")
 })
 
-test("the error of a stored run, which is data, has its causes too", async () => {
+test("the error of a stored run, which is data, is printed with its causes", async () => {
   const data = { code: "ERROR", message: "The node failed.", cause: { code: "ERROR", message: "disk full" } }
   expect((await printed(data)).text).toBe("superstep: The node failed.\n  caused by: disk full\n")
 })

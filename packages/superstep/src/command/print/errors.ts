@@ -1,15 +1,15 @@
-/** Errors as people see them: a sentence that says what to do, and a stack only with `--verbose`. */
+/** Prints errors for people: a sentence with advice, and a stack only with `--verbose`. */
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import type { Loaded } from "@superstep/engine/definitions"
 import { type Cli, EXIT, type ExitCode } from "../cli.ts"
 import { paragraph, sanitize, type Terminal } from "../terminal/terminal.ts"
 
-/** The CLI was called wrongly: the message says how to call it. */
+/** An incorrect call of the CLI. The message explains the correct call. */
 export function usageError(message: string, cause?: unknown): SuperstepError {
   return new SuperstepError("USAGE", message, { cause, retryable: false })
 }
 
-/** Codes of errors in the call, the definition or the store: not in a run. */
+/** Codes of errors in the call, the definition or the store, as opposed to errors in a run. */
 const USAGE_CODES = new Set([
   "USAGE",
   "AGENT_INVALID",
@@ -38,7 +38,7 @@ const USAGE_CODES = new Set([
   "VALUE_TOO_LARGE",
 ])
 
-/** A definition that cannot run: all its problems, with their source. */
+/** A definition that cannot run, with all its problems and their source. */
 class DefinitionError extends SuperstepError {
   readonly loaded: Loaded
 
@@ -53,7 +53,7 @@ export async function definitionError(loaded: Loaded): Promise<SuperstepError> {
   return new DefinitionError(listErrors(loaded), loaded)
 }
 
-/** Prints the problems of a definition with their places and their number; nothing if there are none. */
+/** Prints the problems of a definition with their source, and their number. Prints nothing if there are none. */
 export async function printLoaded(loaded: Loaded, terminal: Terminal): Promise<void> {
   if (loaded.diagnostics.length === 0) return
   const { printProblems } = await import("@superstep/engine/definitions")
@@ -74,7 +74,7 @@ export async function printError(error: unknown, cli: Pick<Cli, "err" | "isVerbo
   return isSuperstepError(error) && USAGE_CODES.has(error.code) ? EXIT.usage : EXIT.failed
 }
 
-/** A message after the CLI's name, in lines that fit. */
+/** A message after the CLI's name, wrapped to the terminal. */
 export function errorLines(message: string, { width, paint }: Terminal): string[] {
   return paragraph(message, width, { label: `${paint.red("superstep:")} `, indent: 2 })
 }
@@ -86,7 +86,7 @@ interface Caused {
   readonly cause?: unknown
 }
 
-/** The causes, as far as the messages before do not contain them. */
+/** The causes whose text is not already part of the message. */
 export function causeLines(error: unknown, { width }: Pick<Terminal, "width">): string[] {
   const lines: string[] = []
   let known = messageOf(error)
@@ -108,10 +108,10 @@ function stacksOf(error: unknown): string[] {
   return stacks
 }
 
-/** Without its code. */
+/** The message without its code. */
 function bareMessageOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name
-  // In a result that was read from a store an error is data.
+  // In a result from a store, an error is data.
   const { message } = (error ?? {}) as Partial<Caused>
   return typeof message === "string" ? message : String(error)
 }
@@ -120,6 +120,6 @@ function messageOf(error: unknown): string {
   const message = bareMessageOf(error)
   if (isSuperstepError(error) || !(error instanceof Error)) return message
   const { code } = error as { code?: unknown }
-  // An error of another family may come from anywhere, a user's module included.
+  // An error of another family may come from anywhere, including a user's module.
   return typeof code === "string" && !message.includes(code) ? `${message} (${code})` : message
 }

@@ -11,12 +11,12 @@ it.each([
   [3_720_000, "1 h 2 m"],
 ])("%d ms is %s", (ms, text) => expect(duration(ms)).toBe(text))
 
-it("tokens that were estimated have a ~", () => {
+it("estimated tokens have a ~", () => {
   expect(tokens({ inputTokens: 1_000, outputTokens: 204 })).toBe("1,204 tokens")
   expect(tokens({ inputTokens: 1, estimatedCalls: 1 })).toBe("~1 token")
 })
 
-it("money that is not known is not zero", () => {
+it("an unknown amount of money is not zero", () => {
   expect(cost({ modelCalls: 1, usd: 0.0031 })).toBe("$0.0031")
   expect(cost({ modelCalls: 1, usd: 0 })).toBe("$0")
   expect(cost({ modelCalls: 1, unpricedCalls: 1 })).toBe("cost unknown")
@@ -42,7 +42,7 @@ test.each([
   expect(shortCount(count)).toBe(text)
 })
 
-test("tokens are input and output together, marked where they were estimated", () => {
+test("tokens are the sum of input and output, marked if they are estimated", () => {
   expect(shortTokens({})).toBe("-")
   expect(shortTokens({ inputTokens: 700, outputTokens: 50 })).toBe("750")
   expect(shortTokens({ inputTokens: 700, estimatedCalls: 1 })).toBe("~700")

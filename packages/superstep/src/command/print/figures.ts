@@ -1,5 +1,6 @@
-/** Times, tokens, money and sizes for people. Unknown amounts are shown as unknown, estimates with ~. */
+/** Formats times, tokens, money and sizes for people. Unknown amounts are shown as unknown, estimates with ~. */
 import type { Usage } from "@superstep/engine"
+import { clipped, padded, sanitizeLine, type Terminal, widthOf } from "../terminal/terminal.ts"
 
 export function duration(milliseconds: number): string {
   const ms = Math.max(0, milliseconds)
@@ -39,12 +40,12 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`
 }
 
-/** `12,345`: by hand, as Intl takes longer to load than most commands run. */
+/** `12,345`. Does not use Intl, which takes longer to load than most commands run. */
 function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",")
 }
 
-/** `950`, `1.2k`, `12k`, `3.4M`: for tables, as are the other short amounts. */
+/** `950`, `1.2k`, `12k`, `3.4M`: for tables, like the other short amounts. */
 export function shortCount(count: number): string {
   if (count < 1_000) return String(Math.round(count))
   const [divisor, unit] = count < 999_500 ? [1_000, "k"] : [1_000_000, "M"]
@@ -85,4 +86,62 @@ export function size(bytes: number): string {
     unit = next
   }
   return `${unit === "B" || amount >= 9.95 ? Math.round(amount) : amount.toFixed(1)} ${unit}`
+}
+
+/** Tables whose columns fit the terminal: numbers are right-aligned, and long columns shrink. */
+
+export interface Column {
+  readonly title: string
+  readonly align?: "right" | undefined
+  /** Truncated if the others leave too little room. If several can shrink, the last one shrinks first. */
+  readonly canShrink?: boolean | undefined
+  readonly paint?: ((text: string) => string) | undefined
+}
+
+const GAP = 2
+const MIN_WIDTH = 6
+
+/** Cells are sanitized. */
+export function printTable(
+  terminal: Terminal,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  indent = "",
+): void {
+  const cells = rows.map((row) => row.map(sanitizeLine))
+  const widths = fittingWidths(columns, cells, terminal.width - indent.length)
+  const line = (texts: readonly string[], paint: (column: Column) => (text: string) => string) =>
+    columns
+      .map((column, i) => {
+        const width = widths[i] ?? 0
+        const text = clipped(texts[i] ?? "", width)
+        const isLast = i === columns.length - 1
+        if (column.align === "right") return " ".repeat(width - widthOf(text)) + paint(column)(text)
+        return isLast ? paint(column)(text) : padded(paint(column)(text), width)
+      })
+      .join(" ".repeat(GAP))
+      .trimEnd()
+  const { dim } = terminal.paint
+  const titles = columns.map(({ title }) => title)
+  terminal.line(indent + line(titles, () => dim))
+  for (const row of cells) terminal.line(indent + line(row, ({ paint }) => paint ?? ((text) => text)))
+}
+
+function fittingWidths(
+  columns: readonly Column[],
+  cells: readonly (readonly string[])[],
+  room: number,
+): number[] {
+  const widths = columns.map(({ title }, i) =>
+    cells.reduce((max, row) => Math.max(max, widthOf(row[i] ?? "")), widthOf(title)),
+  )
+  let over = widths.reduce((sum, width) => sum + width + GAP, -GAP) - room
+  for (let i = columns.length - 1; i >= 0 && over > 0; i--) {
+    if (columns[i]?.canShrink !== true) continue
+    const width = widths[i] as number
+    const less = Math.min(over, Math.max(0, width - MIN_WIDTH))
+    widths[i] = width - less
+    over -= less
+  }
+  return widths
 }

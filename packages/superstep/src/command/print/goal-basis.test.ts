@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream"
 import { describe, expect, it } from "vitest"
 import type { Cli } from "../cli.ts"
 import { terminal } from "../terminal/terminal.ts"
-import { printBasis } from "./goal-basis.ts"
+import { printBasis } from "./ended.ts"
 
 function printed(state: object, isBrief = false) {
   const [out, err] = [new PassThrough(), new PassThrough()]
@@ -27,7 +27,7 @@ const route = (more: object = {}) => ({
 })
 
 describe("the basis of an answer", () => {
-  it("is the sources that are cited, those that are not, and the searches", () => {
+  it("has the cited sources, the other ones, and the searches", () => {
     const shop = {
       kind: "database",
       location: "Shop (postgresql)",
@@ -55,7 +55,7 @@ describe("the basis of an answer", () => {
     expect(stderr).toBe("Searched: Hr (nothing, no rows); docs (found)\n")
   })
 
-  it("says that an answer cites none of what was found, or that nothing was", () => {
+  it("reports that an answer cites no source, or that nothing was found", () => {
     const none = printed({ sources: [source(1, { citedBy: [] })], routes: [route()], uncited: ["a"] })
     expect(none.stdout).toBe("\nSources:\n  The answer cites none of the results:\n  [1] f1.md:1\n")
     const nothing = { sources: [], routes: [route({ outcome: "unrelated" })], uncited: ["a"] }

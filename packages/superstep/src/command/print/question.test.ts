@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream"
 import type { Json, OpenRequest } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import { terminal } from "../terminal/terminal.ts"
-import { expectedAnswer, printQuestion } from "./question.ts"
+import { expectedAnswer, printQuestion } from "./run-report.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "shell", call: "1", args: { cmd: "ls" } }
 
@@ -25,7 +25,7 @@ describe("the expected answer in words", () => {
     expect(expectedAnswer({ schema })).toBe(text)
   })
 
-  test("whether a tool may run is yes or no", () => {
+  test("an approval is yes or no", () => {
     expect(expectedAnswer({ schema: { type: "object" }, data: approval })).toBe("yes or no")
   })
 })
@@ -37,7 +37,7 @@ function printed(request: Partial<OpenRequest>, storeFlag = ""): string {
   return stream.read() as string
 }
 
-test("a question tells whom it is for, its time, and how it is answered", () => {
+test("a question has its recipient, its deadline, and the command to answer it", () => {
   expect(
     printed({ to: "Ada", deadline: 120_000, schema: { enum: ["red", "blue"] } }, " --store sqlite:x"),
   ).toBe(
@@ -50,7 +50,7 @@ test("a question tells whom it is for, its time, and how it is answered", () => 
   expect(printed({ deadline: 1 })).toContain("expired")
 })
 
-test("a question of a nested workflow has an id that a shell takes as it is", () => {
+test("a question of a nested workflow has a quoted id", () => {
   expect(printed({ id: "2:call 1/r1" })).toContain("respond run '2:call 1/r1' ")
 })
 

@@ -34,7 +34,7 @@ const BY_EXTENSION: Readonly<Record<string, ReportFormat>> = {
   ".pdf": "pdf",
 }
 
-/** Checked before anything is paid for. Without `--format`, the name of the file decides. */
+/** Validates the flags before anything is paid for. Without `--format`, the name of the file decides. */
 export function reportOutput({ format, out, json }: ReportFlags, { io }: Cli): ReportOutput {
   const chosen = format ?? BY_EXTENSION[extname(out ?? "").toLowerCase()] ?? "md"
   if (out === undefined) {
@@ -54,7 +54,7 @@ export function reportOutput({ format, out, json }: ReportFlags, { io }: Cli): R
   return { format: chosen, path, ...(chosen === "pdf" && { browser: findBrowser(io.env) }) }
 }
 
-/** Writes or prints the report. Returns false if it is for the caller to print. */
+/** Writes or prints the report. Returns false if the caller must print it. */
 export async function writeReport(
   output: ReportOutput,
   result: RunResult,
@@ -68,7 +68,7 @@ export async function writeReport(
     if (path === undefined) cli.out.write(shown(String(written), cli))
     else writeFile(path, written)
   } catch (error) {
-    // It is paid for.
+    // The report was paid for, so it is printed anyway.
     if (!flags.json) printOutputs(cli, result)
     throw error
   }
@@ -76,7 +76,7 @@ export async function writeReport(
   return true
 }
 
-/** A pipe receives it unchanged. */
+/** A pipe receives the text unchanged. */
 function shown(text: string, { out }: Cli): string {
   return out.isTerminal ? sanitize(text) : text
 }

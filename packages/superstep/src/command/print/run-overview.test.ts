@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { memoryStore, node, Runtime, type StoredHolder, type StoredRun, workflow } from "@superstep/engine"
 import { expect, test } from "vitest"
-import { livingHolder, machineOf, nodesOf, shownStatus, stepsOf, viewOf } from "./run-overview.ts"
+import { liveHolder, machineOf, nodesOf, shownStatus, stepsOf, viewOf } from "./run-report.ts"
 
 const inner = workflow("inner")
   .chain(
@@ -30,7 +30,7 @@ test("nested workflows count, and each of their nodes is listed once", async () 
   ])
 })
 
-test("what is at work has taken the time until now", async () => {
+test("an active task counts until now", async () => {
   const store = memoryStore()
   const ask = workflow("ask")
     .start(node("ask", (n: number, ctx) => ctx.ask<number>(`${n}?`)))
@@ -42,7 +42,7 @@ test("what is at work has taken the time until now", async () => {
   expect(asked?.took).toBeGreaterThan(4_000)
 })
 
-/** This process, as a runtime makes it known. */
+/** This process, as a runtime registers it. */
 async function thisHolder(): Promise<StoredHolder> {
   const store = memoryStore()
   const ask = workflow("ask")
@@ -61,7 +61,7 @@ const GONE = 99_999_999
 
 async function found(holder: Partial<StoredHolder>): Promise<boolean> {
   const store = { holders: async () => [{ ...HOLDER, ...holder }] }
-  return (await livingHolder(store, { holder: "h" } as StoredRun)) !== undefined
+  return (await liveHolder(store, { holder: "h" } as StoredRun)) !== undefined
 }
 
 test.each<[string, Partial<StoredHolder>, boolean]>([
@@ -71,17 +71,17 @@ test.each<[string, Partial<StoredHolder>, boolean]>([
   ["is another run's", { id: "other" }, false],
 ])("a process that %s", async (_, holder, isFound) => expect(await found(holder)).toBe(isFound))
 
-test("a process that has the id of one that is gone is not that one", async () => {
+test("a process with the id of a dead one is another process", async () => {
   expect(await found({ born: `${HOLDER.born}0` })).toBe(HOLDER.born === "")
 })
 
-test("a run that nobody has has no process", async () => {
-  expect(await livingHolder({ holders: async () => [HOLDER] }, {} as StoredRun)).toBeUndefined()
+test("a run without a holder has no process", async () => {
+  expect(await liveHolder({ holders: async () => [HOLDER] }, {} as StoredRun)).toBeUndefined()
 })
 
 test("a machine is shown by its name", () => expect(machineOf(HOLDER)).toBe(hostname()))
 
-test("a running run that nobody executes is shown as stopped", async () => {
+test("a run that is stored as running without a live process is shown as stopped", async () => {
   const store = { holders: async () => [HOLDER] }
   const shown = (run: Partial<StoredRun>) => shownStatus(store, run as StoredRun)
   expect(await shown({ status: "running", holder: "h" })).toBe("running")

@@ -1,18 +1,43 @@
-/** `runs show`: the status of a run, its nodes, its usage, open questions, outputs and its error. */
-import type { Holder, Json, StoredRun, Usage } from "@superstep/engine"
-import { openRequests, type RunView } from "@superstep/engine/protocol"
+/** `runs show`: prints the status of a run, its nodes, its usage, open questions, outputs and its error. */
+import {
+  type Holder,
+  type Json,
+  type OpenRequest,
+  pastEvents,
+  processOf,
+  type Store,
+  type StoredRun,
+  type StoredStatus,
+  type Usage,
+} from "@superstep/engine"
+import { addUsage } from "@superstep/engine/core"
+import {
+  emptyView,
+  foldEvents,
+  openRequests,
+  type RunView,
+  tasksOf,
+  type WorkflowView,
+} from "@superstep/engine/protocol"
 import { cutText } from "@superstep/engine/text"
 import { typedId } from "../run/find-run.ts"
-import { clipped, jsonText, printText, sanitize, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
-import { age, counted, duration, shortCost, shortTokens, spent } from "./figures.ts"
-import { printQuestion } from "./question.ts"
-import { machineOf, nodesOf, paintStatus, stepsOf } from "./run-overview.ts"
-import { printTable } from "./table.ts"
+import { decisionIn, isApproval, isRecord } from "../run/read-input.ts"
+import {
+  clipped,
+  jsonText,
+  type Paint,
+  printText,
+  sanitize,
+  sanitizeLine,
+  shellWord,
+  type Terminal,
+} from "../terminal/terminal.ts"
+import { age, counted, duration, printTable, shortCost, shortTokens, spent } from "./figures.ts"
 
 export interface RunReport {
   readonly run: StoredRun
   readonly view: RunView
-  /** The living process that executes it. */
+  /** The live process that executes the run. */
   readonly holder?: Holder | undefined
   readonly now: number
   /** ` --store …`, unless the store is the default one. */
@@ -162,4 +187,165 @@ function printValue(out: Terminal, value: Json): void {
 function heading(out: Terminal, text: string): void {
   out.line()
   out.line(out.paint.bold(text))
+}
+
+/** The status of a stored run and of its nodes, read from the store only. */
+
+/** `stopped`: the run is stored as running, and no live process executes it. */
+export type ShownStatus = StoredStatus | "stopped"
+
+/** In the order of the list. */
+const COLORS: Readonly<Record<ShownStatus, keyof Paint>> = {
+  queued: "dim",
+  running: "bold",
+  waiting: "magenta",
+  quarantined: "red",
+  completed: "green",
+  failed: "red",
+  cancelled: "dim",
+  limit: "red",
+  stopped: "red",
+}
+
+export const STATUSES = Object.keys(COLORS) as readonly ShownStatus[]
+
+export function paintStatus(status: string, paint: Paint): string {
+  const color = COLORS[status as ShownStatus]
+  return color === undefined ? status : paint[color](status)
+}
+
+/**
+ * The process that executes a run, as far as it is visible from here. A process that claims the run checks more closely.
+ */
+export async function liveHolder(
+  store: Pick<Store, "holders">,
+  { holder: id }: StoredRun,
+): Promise<Holder | undefined> {
+  if (id === undefined) return undefined
+  const holder = (await store.holders()).find((one) => one.id === id)
+  return holder === undefined || processOf(holder) === "gone" ? undefined : holder
+}
+
+export async function shownStatus(store: Pick<Store, "holders">, run: StoredRun): Promise<ShownStatus> {
+  if (run.status !== "running") return run.status
+  return (await liveHolder(store, run)) === undefined ? "stopped" : "running"
+}
+
+/** The machine's name, without the suffix for processes that cannot see each other. */
+export function machineOf({ machine }: Holder): string {
+  return machine.split(" ", 1)[0] as string
+}
+
+export async function viewOf(store: Store, runId: string): Promise<RunView> {
+  return foldEvents(emptyView(), await pastEvents(store, runId))
+}
+
+/** Visits of nodes, including those of nested workflows. */
+export function stepsOf(view: WorkflowView): number {
+  return tasksOf(view).reduce(
+    (sum, { calls }) => sum + calls.reduce((below, call) => below + stepsOf(call), 1),
+    0,
+  )
+}
+
+export interface NodeOverview {
+  /** Includes the nodes that called its workflow: `outer > inner`. */
+  readonly name: string
+  readonly times: number
+  /** The status of the last visit. */
+  readonly status: string
+  /** Milliseconds of execution and waiting, over all visits. Open visits count until now. */
+  readonly took: number
+  readonly usage: Usage
+}
+
+/** In the order of the first visit. */
+export function nodesOf(view: WorkflowView, now: number, above = ""): readonly NodeOverview[] {
+  const nodes = new Map<string, NodeOverview>()
+  const below = new Map<string, NodeOverview>()
+  for (const { node, status, startedAt, finishedAt, calls } of tasksOf(view)) {
+    const known = nodes.get(node)
+    nodes.set(node, {
+      name: above + node,
+      times: (known?.times ?? 0) + 1,
+      status,
+      took: (known?.took ?? 0) + (finishedAt ?? now) - startedAt,
+      usage: view.usageByNode[node] ?? {},
+    })
+    // A workflow that was called several times lists each of its nodes once.
+    for (const one of calls.flatMap((call) => nodesOf(call, now, `${above}${node} > `))) {
+      const { times = 0, took = 0, usage = {} } = below.get(one.name) ?? {}
+      const sum = { times: times + one.times, took: took + one.took, usage: addUsage(usage, one.usage) }
+      below.set(one.name, { ...one, ...sum })
+    }
+  }
+  return [...nodes.values(), ...below.values()]
+}
+
+/** A question of a run, and the answers that it accepts. */
+
+const MAX_DATA = 500
+const MAX_SCHEMA = 300
+
+export interface QuestionContext {
+  readonly now: number
+  /** ` --store …`, unless the store is the default one. */
+  readonly storeFlag: string
+}
+
+export function printQuestion(
+  out: Terminal,
+  request: OpenRequest & { readonly runId: string; readonly workflow?: string | undefined },
+  { now, storeFlag }: QuestionContext,
+): void {
+  const { id, runId, workflow, node, prompt, to, data, openedAt, deadline } = request
+  const { bold, dim } = out.paint
+  const facts = [
+    workflow === undefined ? node : `${workflow} · ${node}`,
+    ...(to === undefined ? [] : [`to ${to}`]),
+    `${age(now - openedAt)} old`,
+    ...(deadline === undefined ? [] : [deadline > now ? `${age(deadline - now)} left` : "expired"]),
+  ]
+  out.line(clipped(`  ${sanitizeLine(facts.join(", "))}`, out.width))
+  printText(out, sanitize(prompt), { indent: 4, paint: bold })
+  if (data !== undefined) printText(out, clipped(jsonText(data), MAX_DATA), { indent: 4 })
+  printText(out, `An answer is ${expectedAnswer(request)}.`, { indent: 4, paint: dim })
+  const answer = `superstep respond ${typedId(runId)} ${shellWord(id)} ${exampleOf(request)}${storeFlag}`
+  out.line(`    ${dim(answer)}`)
+}
+
+interface Shape {
+  readonly type?: unknown
+  readonly enum?: readonly Json[]
+  readonly const?: Json
+}
+
+function shapeOf(schema: Json | undefined): Shape {
+  return isRecord(schema) ? schema : {}
+}
+
+/** `yes or no`, `a whole number`, `one of red, green`: the end of "An answer is …". */
+export function expectedAnswer({ schema, data }: Pick<OpenRequest, "schema" | "data">): string {
+  const { type, enum: choices, const: only } = shapeOf(schema)
+  if (isApproval(data) || type === "boolean") return "yes or no"
+  if (only !== undefined) return sanitizeLine(wordOf(only))
+  if (Array.isArray(choices)) return `one of ${sanitizeLine(choices.map(wordOf).join(", "))}`
+  if (type === "number") return "a number"
+  if (type === "integer") return "a whole number"
+  if (schema === undefined || type === "string") return "text"
+  const json = `JSON that matches ${clipped(jsonText(schema), MAX_SCHEMA)}`
+  return decisionIn(schema) === undefined ? json : `yes, no, or ${json}`
+}
+
+function exampleOf({ schema, data }: OpenRequest): string {
+  const { type, enum: choices } = shapeOf(schema)
+  if (isApproval(data) || type === "boolean" || decisionIn(schema) !== undefined) return "yes"
+  const [first] = Array.isArray(choices) ? choices : []
+  if (typeof first === "string" && /^[\w.-]+$/.test(first)) return first
+  if (type === "object" || type === "array") return "--json-answer '…'"
+  return type === "number" || type === "integer" ? "1" : '"…"'
+}
+
+function wordOf(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value)
 }

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream"
 import { expect, test } from "vitest"
 import { terminal } from "../terminal/terminal.ts"
-import { printTable } from "./table.ts"
+import { printTable } from "./figures.ts"
 
 function printed(columns: Parameters<typeof printTable>[1], rows: readonly (readonly string[])[]): string[] {
   const stream = new PassThrough().setEncoding("utf8")
@@ -9,7 +9,7 @@ function printed(columns: Parameters<typeof printTable>[1], rows: readonly (read
   return (stream.read() as string).split("\n").slice(0, -1)
 }
 
-test("columns are as wide as their widest cell, and numbers stand to the right", () => {
+test("columns are as wide as their widest cell, and numbers are right-aligned", () => {
   const lines = printed(
     [{ title: "NAME" }, { title: "N", align: "right" }, { title: "LAST" }],
     [
@@ -20,7 +20,7 @@ test("columns are as wide as their widest cell, and numbers stand to the right",
   expect(lines).toEqual(["NAME      N  LAST", "a         1  x", "longer  200"])
 })
 
-test("a table that is too wide is cut where it may be, and fits 80 columns", () => {
+test("a table that is too wide is truncated, and fits 80 columns", () => {
   const lines = printed(
     [{ title: "ID" }, { title: "TEXT", canShrink: true }, { title: "MORE", canShrink: true }],
     [["12345678", "t".repeat(60), "m".repeat(60)]],
@@ -29,7 +29,7 @@ test("a table that is too wide is cut where it may be, and fits 80 columns", () 
   expect(lines[1]).toBe(`12345678  ${"t".repeat(60)}  ${"m".repeat(7)}…`)
 })
 
-test("wide characters take their room, and foreign text steers nothing", () => {
+test("wide characters are measured, and untrusted text is sanitized", () => {
   const lines = printed(
     [{ title: "A" }, { title: "B" }],
     [

@@ -1,7 +1,7 @@
-/** Who answers the questions of a run: the person at the terminal, a flag, or nobody. */
+/** Answers the questions of a run: by the person at the terminal, by a flag, or not at all. */
 import { type Cli, isInteractive } from "../cli.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
-import { isApproval } from "./read-answer.ts"
+import { isApproval } from "./read-input.ts"
 import type { Answerer } from "./supervise.ts"
 
 export function promptAnswerer(cli: Cli): Answerer {
@@ -18,7 +18,7 @@ export function userOf({ io }: Cli): string | undefined {
   return io.env.USER ?? io.env.USERNAME
 }
 
-/** `--yolo`: tools run without a question. A tool that a rule denies never gets here. */
+/** `--yolo`: tools run without approval. A tool that a rule denies never reaches this point. */
 export function allowingTools(others: Answerer): Answerer {
   return async (request, signal) => {
     if (isApproval(request.data)) return { kind: "answer", value: { approve: true }, by: "--yolo" }

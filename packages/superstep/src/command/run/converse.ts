@@ -1,4 +1,4 @@
-/** A conversation on a thread: one run for each message. */
+/** A conversation on a thread, with one run per message. */
 
 import { createInterface } from "node:readline"
 import type { Json, RunResult } from "@superstep/engine"
@@ -11,7 +11,7 @@ import { duration, spent } from "../print/figures.ts"
 import { spokenText } from "../print/progress/spoken-text.ts"
 import { jsonEvents } from "../print/progress/watcher.ts"
 import { padded, sanitize, type Terminal } from "../terminal/terminal.ts"
-import { isRecord } from "./read-answer.ts"
+import { isRecord } from "./read-input.ts"
 import { runWorkflow, starting, startOptions } from "./run-workflow.ts"
 
 export type ChatFlags = OutputFlags & StoreFlags & Omit<RunFlags, "strict">
@@ -19,7 +19,10 @@ export type ChatFlags = OutputFlags & StoreFlags & Omit<RunFlags, "strict">
 export interface ConverseOptions {
   /** The first message. */
   readonly first?: string | undefined
-  /** False: its agents do not talk to the person; the progress of the run and its output are shown. Default true. */
+  /**
+   * False if the agents do not talk to the person: the progress and the output of each run are shown instead. Default
+   * true.
+   */
   readonly isSpoken?: boolean | undefined
   /** Called with the result of each message, before it is printed. */
   readonly onResult?: ((result: RunResult) => void) | undefined
@@ -52,7 +55,7 @@ export async function converse(
       if (typed.kind === "unknown") err.line(`Unknown command /${sanitize(typed.name)}. Type /help for help.`)
       if (typed.kind !== "message") continue
       const code = await turn(cli, opened, store, { ...flags, thread }, typed.text, options)
-      // The run keeps its thread until it is answered.
+      // The run holds its thread until it is answered.
       if (code === EXIT.waiting) return EXIT.waiting
     }
   } finally {
@@ -79,7 +82,7 @@ async function turn(
     opened,
     store,
     flags,
-    // Ctrl-C ends the answer, not the conversation: a released run would keep its thread.
+    // Ctrl-C ends the answer, not the conversation: a released run would hold its thread.
     cancelAtInterrupt: true,
     begin: starting(opened, message, startOptions(flags, opened)),
     ...(isSpoken && { watcher: flags.json ? jsonEvents(out) : spoken }),
@@ -108,7 +111,7 @@ function printHelp(err: Terminal, { commands }: ChatSettings): void {
     err.line(`  ${padded(sanitize(name), width)}  ${sanitize(what).split("\n")[0]}`)
 }
 
-/** What an agent's file defines for chats with it: a welcome message, and prompts by name (`/name`). */
+/** The chat settings in an agent's file: a welcome message, and prompts by name (`/name`). */
 interface ChatSettings {
   readonly welcome?: string | undefined
   readonly commands: ReadonlyMap<string, ChatCommand>
@@ -130,7 +133,7 @@ function chatSettings(definition: Definition | undefined): ChatSettings {
   }
 }
 
-/** As `{ name: text }`, `{ name: { description, instruction } }`, or a list of such. */
+/** Accepts `{ name: text }`, `{ name: { description, instruction } }`, or a list of either. */
 function commandsOf(value: Json | undefined): [string, ChatCommand][] {
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap(commandsOf)
   return Object.entries(fieldsOf(value)).map(([name, command]): [string, ChatCommand] => {
@@ -164,10 +167,10 @@ function readTyped(line: string, { commands }: ChatSettings): Typed {
   return name === "exit" || name === "quit" ? { kind: "exit" } : { kind: "unknown", name }
 }
 
-// The messages of a chat: from a line editor at a terminal, or the lines of a pipe.
+// Reads the messages of a chat: from a line editor at a terminal, or from the lines of a pipe.
 
 interface MessageSource {
-  /** Undefined: there are no more. */
+  /** Undefined at the end of the input. */
   next(): Promise<string | undefined>
   close(): void
 }
@@ -177,8 +180,8 @@ function messageSource(io: Io, prompt: string): MessageSource {
 }
 
 /**
- * A line editor for each message, so that the keyboard is free for questions in between. Pasted text arrives as several
- * lines at once, and is one message; so is a line that ends with a backslash, with the next one.
+ * Creates a line editor for each message, so that questions can use the keyboard in between. Pasted text arrives as
+ * several lines at once and is one message. A line that ends with a backslash continues on the next line.
  */
 function typedMessages({ stdin, stderr }: Io, prompt: string): MessageSource {
   let history: string[] = []

@@ -15,7 +15,7 @@ async function storeWith(...ids: readonly string[]) {
 describe("a run is found", () => {
   const made = "019a8b7c-0000-7000-8000-0123456789ab"
 
-  test("by its whole id, its end or its beginning", async () => {
+  test("by its full id, its end or its beginning", async () => {
     const store = await storeWith(made, "my-run")
     for (const given of [made, shortId(made), "019a", "9ab"]) {
       expect((await findRun(store, given)).runId).toBe(made)
@@ -23,7 +23,7 @@ describe("a run is found", () => {
     expect((await findRun(store, "my")).runId).toBe("my-run")
   })
 
-  test("by its whole id, where others have that as a part", async () => {
+  test("by its full id, even if others contain it", async () => {
     const store = await storeWith("a", "aa", "ba")
     expect((await findRun(store, "a")).runId).toBe("a")
   })
@@ -36,7 +36,7 @@ describe("a run is found", () => {
     })
   })
 
-  test("not by a part in the middle, the name of its workflow, or nothing", async () => {
+  test("not by a part in the middle, the name of its workflow, or an empty string", async () => {
     const store = await storeWith("run-a")
     for (const given of ["un-", "flow", ""]) {
       await expect(findRun(store, given)).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
@@ -44,7 +44,7 @@ describe("a run is found", () => {
   })
 })
 
-test("the short id of a made-up id is its end; a name is its own", () => {
+test("the short id of a generated id is its end; any other id is unchanged", () => {
   expect(shortId("019a8b7c-0000-7000-8000-0123456789ab")).toBe("456789ab")
   expect(shortId("nightly-2024-05-01")).toBe("nightly-2024-05-01")
 })

@@ -1,4 +1,4 @@
-/** Finds runs by the part of their id that people type: its end, as lists show it, or its beginning. */
+/** Finds runs by a part of their id: the end, as lists show it, or the beginning. */
 import { isSuperstepError, Runtime, type Store, type StoredRun, SuperstepError } from "@superstep/engine"
 import { type Cli, EXIT } from "../cli.ts"
 import { printError, usageError } from "../print/errors.ts"
@@ -6,18 +6,18 @@ import { sanitizeLine, shellWord } from "../terminal/terminal.ts"
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
-/** As lists show it: the end of a generated id, which distinguishes runs; any other id in full. */
+/** The id in lists: the end of a generated id, which distinguishes runs; any other id in full. */
 export function shortId(runId: string): string {
   return UUID.test(runId) ? runId.slice(-8) : runId
 }
 
-/** The same as a word of a suggested command. */
+/** The short id, quoted for a suggested command. */
 export function typedId(runId: string): string {
   return shellWord(shortId(runId))
 }
 
 const PAGE = 200
-/** The runs to look at: a part of an id may be part of many workflows' names too. */
+/** Maximum runs to search. A part of an id may also match the names of many workflows. */
 const MAX_RUNS = 20_000
 const MAX_SHOWN = 5
 
@@ -46,7 +46,7 @@ export async function findRun(store: Pick<Store, "run" | "runs">, id: string): P
   )
 }
 
-/** Does the work for each run. A failure is printed, and the next run follows. */
+/** Runs `work` for each run. A failure is printed, and the next run follows. */
 export async function forEachRun(
   cli: Cli,
   store: Store,
@@ -69,7 +69,7 @@ export async function forEachRun(
   }
 }
 
-/** Each run once, in the order of the ids. */
+/** Without duplicates, in the order of the ids. */
 export async function findRuns(
   store: Pick<Store, "run" | "runs">,
   ids: readonly string[],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { readAnswer, readJsonAnswer } from "./read-answer.ts"
+import { readAnswer, readJsonAnswer } from "./read-input.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "t", call: "1", args: {} }
 
@@ -9,7 +9,7 @@ const plan = {
   required: ["approve"],
 }
 
-describe("an answer is read as what the question asks for", () => {
+describe("an answer is parsed as the type that the question asks for", () => {
   test.each([
     [undefined, "true", "true"],
     [{ type: "string" }, "12", "12"],
@@ -33,7 +33,7 @@ describe("an answer is read as what the question asks for", () => {
     expect(await readAnswer(text, { schema })).toEqual(value)
   })
 
-  test("what matches no reading stays text, for the engine to refuse", async () => {
+  test("text that matches no interpretation stays text, and the engine refuses it", async () => {
     expect(await readAnswer("maybe", { schema: { type: "boolean" } })).toBe("maybe")
   })
 
@@ -47,7 +47,7 @@ describe("an answer is read as what the question asks for", () => {
   })
 })
 
-test("an answer in JSON is taken as it is", () => {
+test("an answer in JSON is used unchanged", () => {
   expect(readJsonAnswer('"yes"')).toBe("yes")
   expect(() => readJsonAnswer("yes")).toThrow(/is not JSON/)
 })

@@ -10,7 +10,7 @@ import { type Cli, EXIT, type ExitCode, exitCodeOf } from "../cli.ts"
 import type { Watcher } from "../print/progress/watcher.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
 
-/** The answer of a person, or of a rule of the command line. */
+/** The answer of a person, or of a rule on the command line. */
 export type Answered =
   | { readonly kind: "answer"; readonly value: unknown; readonly by?: string | undefined }
   /** Nobody is available to answer it. */
@@ -22,11 +22,11 @@ export type Answerer = (request: OpenRequest, signal: AbortSignal) => Promise<An
 
 export interface SuperviseOptions {
   readonly run: Run<unknown>
-  /** Watch events after this one, also those before now. Absent: from now on. */
+  /** Watches events after this one, including past ones. Absent: events from now on. */
   readonly after?: number | undefined
   readonly watcher: Watcher
   readonly answerer: Answerer
-  /** The run outlives this process. */
+  /** Whether the run outlives this process. */
   readonly isKept: boolean
 }
 
@@ -49,7 +49,7 @@ class Supervision {
   readonly #cli: Cli
   readonly #options: SuperviseOptions
   readonly stopListening: () => void
-  /** By question: aborted when it needs no answer any more. */
+  /** By request id. Aborted when the question no longer needs an answer. */
   readonly #asked = new Map<string, AbortController>()
   #interrupts = 0
   #release: (() => void) | undefined
@@ -91,7 +91,7 @@ class Supervision {
           this.#asked.get(event.request)?.abort()
       }
     } catch {
-      // Whoever awaits the run gets the same error.
+      // The caller that awaits the run gets the same error.
     }
   }
 
@@ -104,7 +104,7 @@ class Supervision {
     else run.cancel("Ctrl-C")
   }
 
-  /** False if every question stays open. */
+  /** Returns false if every question stays open. */
   async #answer(requests: readonly OpenRequest[]): Promise<boolean> {
     const { watcher } = this.#options
     watcher.pause?.()
@@ -124,7 +124,7 @@ class Supervision {
       this.#asked.set(request.id, asked)
       const answer = await answerer(request, asked.signal)
       this.#asked.delete(request.id)
-      // Somebody else answered first, or the question expired: the run continues.
+      // Another process answered first, or the question expired: the run continues.
       if (asked.signal.aborted) return true
       if (answer.kind === "open") return false
       if (answer.kind === "interrupt") {

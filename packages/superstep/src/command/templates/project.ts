@@ -1,4 +1,4 @@
-/** A project that `superstep init` creates: files that run without a key once its packages are installed. */
+/** The files of a project that `superstep init` creates. They run without a key once the packages are installed. */
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join, resolve } from "node:path"
@@ -12,7 +12,7 @@ export interface Template {
   readonly next: readonly string[]
   /** By path within the folder. */
   files(model: string): Readonly<Record<string, string>>
-  /** The package.json, besides its name and superstep. */
+  /** The content of package.json, besides the name and superstep. */
   readonly manifest: {
     readonly type?: "module"
     readonly scripts: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ export interface Template {
   }
 }
 
-/** `folder` is its name; `model` is that of its agents: `offline`, or provider/model. */
+/** `folder` is the project's name; `model` is the model of its agents: `offline`, or provider/model. */
 export function projectFiles(
   template: Template,
   folder: string,
@@ -93,7 +93,7 @@ interface OwnManifest {
   readonly peerDependencies: Readonly<Record<string, string>>
 }
 
-/** Of packages that superstep itself does not name. */
+/** Version ranges of packages that superstep itself does not depend on. */
 const RANGES: Readonly<Record<string, string>> = {
   "@types/node": "^20.19.0",
   tsx: "^4.20.0",
@@ -103,14 +103,14 @@ const RANGES: Readonly<Record<string, string>> = {
 const REPOSITORY = "superstep-repository"
 
 /**
- * What `dependencies` has for a package. In a clone of the repository, superstep is not on npm in this version: the project
- * links to the clone (`file:`), and needs no network. Otherwise it is a range of versions on npm.
+ * The `dependencies` entry of a package. A clone of the repository has a superstep version that is not on npm, so the
+ * project links to the clone (`file:`) and needs no network. Otherwise the entry is a version range on npm.
  */
 function packageRanges(): (name: string) => string {
   const require = createRequire(import.meta.url)
   const file = require.resolve("superstep/package.json")
   const { version, peerDependencies } = require(file) as OwnManifest
-  const clone = cloneAround(dirname(file))
+  const clone = enclosingClone(dirname(file))
   return (name) => {
     const linked = clone && join(clone, name === "superstep" ? "packages" : "node_modules", name)
     if (linked && existsSync(linked)) return `file:${linked.replaceAll("\\", "/")}`
@@ -119,8 +119,8 @@ function packageRanges(): (name: string) => string {
   }
 }
 
-/** The clone whose `packages/superstep` this folder is. */
-function cloneAround(folder: string): string | undefined {
+/** The clone that contains this folder as `packages/superstep`. */
+function enclosingClone(folder: string): string | undefined {
   const root = resolve(folder, "../..")
   try {
     const { name } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { name?: unknown }

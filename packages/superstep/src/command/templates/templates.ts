@@ -1,7 +1,7 @@
 /** The templates of `superstep init`. Their agents have short notes, which the offline model quotes on the first run. */
 import type { Template } from "./project.ts"
 
-/** Facts that each template's prompt asks about. */
+/** Facts that the prompts of the templates ask about. */
 const TEA_NOTES = [
   "Tea is drunk hot because hot water extracts its aroma and its caffeine within minutes.",
   "Green tea is brewed at 70 to 80 °C, and black tea is brewed at 95 to 100 °C.",
@@ -71,7 +71,7 @@ workflow:
     name: editor
 `
 
-/** For graphs that live in a database. */
+/** A graph in the format of a database. */
 const graph: Template = {
   name: "graph",
   summary: "nodes and edges as rows of JSON, with agents in a file beside them",
@@ -218,7 +218,7 @@ agents:
       plan: Make a plan for today from the to-do list.
 `
 
-// The template `goal`: a configuration of the goal pipeline with a little data, which answers without a key.
+// The template `goal`: a goal configuration with sample data, which answers without a key.
 
 const goal: Template = {
   name: "goal",

@@ -5,7 +5,7 @@ import { askPerson } from "./ask-person.ts"
 
 const [ENTER, DOWN, CTRL_C] = ["\r", "\x1B[B", "\x03"]
 
-/** Answers a question by pressing keys, one after the other, each when what it answers is on the screen. */
+/** Answers a question by pressing keys, each when its prompt is on the screen. */
 async function asked(
   question: Partial<OpenRequest>,
   ...keys: readonly (readonly [seen: string, keys: string[]])[]
@@ -34,22 +34,22 @@ async function asked(
 const answered = (value: unknown) => ({ kind: "answer", value, by: "ada" })
 
 describe("a question at the terminal", () => {
-  it("takes text", async () => {
+  it("accepts text", async () => {
     expect((await asked({}, ["Well?", ["yes", ENTER]])).answer).toEqual(answered("yes"))
   })
 
-  it("offers the choices there are", async () => {
+  it("offers the choices", async () => {
     const schema = { enum: ["red", { mix: 1 }, "green"] }
     expect((await asked({ schema }, ["Well?", [DOWN, ENTER]])).answer).toEqual(answered({ mix: 1 }))
     const constants = { oneOf: [{ const: "a" }, { const: "b" }] }
     expect((await asked({ schema: constants }, ["Well?", [DOWN, ENTER]])).answer).toEqual(answered("b"))
   })
 
-  it("is yes or no where the answer is", async () => {
+  it("is yes or no for a boolean", async () => {
     expect((await asked({ schema: { type: "boolean" } }, ["Well?", ["n"]])).answer).toEqual(answered(false))
   })
 
-  it("is yes or no where that is all that the answer must have, with a reason after no", async () => {
+  it("is yes or no if that is the only required field, with a reason after no", async () => {
     const properties = { approve: { type: "boolean" }, feedback: { type: "string" } }
     const schema = { type: "object", properties, required: ["approve"] }
     expect((await asked({ schema }, ["Well?", ["y"]])).answer).toEqual(answered({ approve: true }))
@@ -57,7 +57,7 @@ describe("a question at the terminal", () => {
     expect(no.answer).toEqual(answered({ approve: false, feedback: "too dear" }))
   })
 
-  it("takes a number, and asks again for what is none", async () => {
+  it("accepts a number, and asks again for anything else", async () => {
     const { answer, screen } = await asked(
       { schema: { type: "integer" } },
       ["Well?", ["x", ENTER]],
@@ -67,18 +67,18 @@ describe("a question at the terminal", () => {
     expect(screen).toContain("Enter a whole number.")
   })
 
-  it("takes JSON where the answer has parts", async () => {
+  it("accepts JSON for an object", async () => {
     const schema = { type: "object" }
     expect((await asked({ schema }, ["Well?", ['{"a":[1]}', ENTER]])).answer).toEqual(answered({ a: [1] }))
   })
 
-  it("shows what it is about, without letting that steer the terminal", async () => {
+  it("shows its data, sanitized", async () => {
     const { screen } = await asked({ data: { note: "\x1B[2Jlook" }, to: "ops" }, ["Well?", [ENTER]])
     expect(screen).toContain("(for ops)")
     expect(screen).not.toContain("\x1B[2Jlook")
   })
 
-  it("is left with Ctrl-C", async () => {
+  it("is cancelled with Ctrl-C", async () => {
     expect((await asked({}, ["Well?", [CTRL_C]])).answer).toEqual({ kind: "interrupt" })
   })
 })
@@ -86,19 +86,19 @@ describe("a question at the terminal", () => {
 describe("whether a tool may run", () => {
   const data = { kind: "tool-approval", agent: "clerk", tool: "pay", call: "c1", args: { amount: 5 } }
 
-  it("shows its arguments, and takes yes", async () => {
+  it("shows its arguments, and accepts yes", async () => {
     const { answer, screen } = await asked({ data }, ['" to call "', [ENTER]])
     expect(answer).toEqual(answered({ approve: true }))
     expect(screen).toContain('"amount": 5')
   })
 
-  it("takes other arguments", async () => {
+  it("accepts edited arguments", async () => {
     const edited = ["\b", ',"to":"bob"}', ENTER]
     const { answer } = await asked({ data }, ['" to call "', [DOWN, ENTER]], ["Arguments, as JSON", edited])
     expect(answer).toEqual(answered({ approve: true, args: { amount: 5, to: "bob" } }))
   })
 
-  it("takes no, with a reason for the agent", async () => {
+  it("accepts no, with a reason for the agent", async () => {
     const { answer } = await asked(
       { data },
       ['" to call "', [DOWN, DOWN, ENTER]],

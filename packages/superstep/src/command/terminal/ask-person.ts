@@ -1,10 +1,10 @@
-/** Asks the person at the terminal: a question of a run, whether a tool may run, or for a confirmation. */
+/** Asks the person at the terminal: a question of a run, the approval of a tool call, or a confirmation. */
 import type { Readable, Writable } from "node:stream"
 import type { Json, OpenRequest } from "@superstep/engine"
 import type { ApprovalAnswer, ApprovalRequest } from "@superstep/engine/agents"
 import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import { usageError } from "../print/errors.ts"
-import { decided, decisionIn, isApproval, isRecord, parseJson, typeOf } from "../run/read-answer.ts"
+import { decided, decisionIn, isApproval, isRecord, parseJson, typeOf } from "../run/read-input.ts"
 import type { Answered } from "../run/supervise.ts"
 import { clipped, sanitize, sanitizeLine } from "./terminal.ts"
 
@@ -25,7 +25,7 @@ const MAX_LINES = 30
 const WHY_NOT = "Why not? (sent to the agent; optional)"
 
 export async function askPerson(request: OpenRequest, streams: PromptStreams): Promise<Answered> {
-  // Loaded when somebody is asked.
+  // Loaded on the first question.
   const prompts = await import("@clack/prompts")
   const { data, schema } = request
   const value = isApproval(data)
@@ -35,7 +35,7 @@ export async function askPerson(request: OpenRequest, streams: PromptStreams): P
   return { kind: "answer", value, by: streams.by }
 }
 
-/** False if the person declines; the exit code is then `cancelled`. Without a person, `--yes` is required. */
+/** Returns false if the person declines; the exit code is then `cancelled`. Without a terminal, `--yes` is required. */
 export async function confirmed(cli: Cli, question: string, yes: boolean | undefined): Promise<boolean> {
   if (yes) return true
   if (!isInteractive(cli)) throw usageError(`${question} Add --yes to confirm.`)
@@ -53,7 +53,7 @@ function questionOf({ prompt, to, data }: OpenRequest): string {
   return `${sanitize(prompt)}${whom}${more}`
 }
 
-/** What fits on a screen. */
+/** Limits data to the height of a screen. */
 function excerpt(data: Json): string {
   const text = sanitize(typeof data === "string" ? data : JSON.stringify(data, undefined, 2))
   const lines = text.split("\n").map((line) => clipped(line.replaceAll("\t", "  "), MAX_LINE_LENGTH))
@@ -61,7 +61,7 @@ function excerpt(data: Json): string {
   return [...lines.slice(0, MAX_LINES), `… ${lines.length - MAX_LINES} more lines`].join("\n")
 }
 
-/** By the schema of the answer. */
+/** Chooses the prompt by the schema of the answer. */
 async function askFor(
   { text, select, confirm }: Prompts,
   message: string,

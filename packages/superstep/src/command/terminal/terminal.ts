@@ -1,6 +1,6 @@
 /**
- * Output for people: plain when it is not a terminal, at most 80 columns wide, in colours that are readable on dark and on
- * light backgrounds. Text of models, tools and files is untrusted: `sanitize` removes what would control the terminal.
+ * Output for people: plain if it is not a terminal, at most 80 columns wide, in colours that are readable on dark and on
+ * light backgrounds. Text from models, tools and files is untrusted: `sanitize` removes control sequences.
  */
 import type { Writable } from "node:stream"
 import { cellsOf, cellWidth, graphemes, printable, wrapText as wrapped } from "@superstep/engine/text"
@@ -8,7 +8,7 @@ import { cellsOf, cellWidth, graphemes, printable, wrapText as wrapped } from "@
 export { wrapped }
 
 export interface Terminal {
-  /** A person looks at it. */
+  /** Whether a person sees the output. */
   readonly isTerminal: boolean
   readonly hasColor: boolean
   readonly width: number
@@ -69,7 +69,7 @@ export function sanitize(text: string): string {
   return printable(text.replace(/\r\n/g, "\n"), "\n\t")
 }
 
-/** The same on one line. */
+/** Like `sanitize`, on one line. */
 export function sanitizeLine(text: string): string {
   return sanitize(text.replace(/\s+/g, " ").trim())
 }
@@ -77,12 +77,12 @@ export function sanitizeLine(text: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours that `paint` adds.
 const COLORS = /\x1B\[\d*m/g
 
-/** The columns that it takes; colours take none. */
+/** The width in columns. Colours have no width. */
 export function widthOf(text: string): number {
   return cellWidth(text.replace(COLORS, ""))
 }
 
-/** At most `width` columns, with … where text was cut off. For text without colours. */
+/** At most `width` columns, with … if it was truncated. For text without colours. */
 export function clipped(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ""
@@ -95,7 +95,7 @@ export function clipped(text: string, width: number): string {
   return `${kept}…`
 }
 
-/** Padded with spaces up to the column. */
+/** Padded with spaces to the width. */
 export function padded(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - widthOf(text)))
 }
@@ -108,7 +108,7 @@ export interface ParagraphOptions {
   readonly paint?: Painter | undefined
 }
 
-/** Text in lines that fit the terminal. For text without colours. */
+/** Wraps text to the width of the terminal. For text without colours. */
 export function paragraph(
   text: string,
   width: number,
@@ -126,10 +126,10 @@ export function printText(terminal: Terminal, text: string, options?: ParagraphO
   for (const line of paragraph(text, terminal.width, options)) terminal.line(line)
 }
 
-// Characters that JSON leaves unescaped, and that a terminal may obey or a reader of lines may take for a line break.
+// Characters that JSON does not escape, but that control some terminals or count as line breaks in some readers.
 const UNSAFE = /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF]/g
 
-/** JSON that any terminal may show: unsafe characters are escaped, so that the data is the same. */
+/** JSON that is safe to print on any terminal. Unsafe characters are escaped, so the data stays the same. */
 export function jsonText(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, undefined, indent) ?? "null"
   return text.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
@@ -140,8 +140,40 @@ export function printJsonLines(terminal: Terminal, values: readonly unknown[]): 
   for (const value of values) terminal.line(jsonText(value))
 }
 
-/** One word of a suggested command line: a shell reads it as one word, and a terminal as text. */
+/** Quotes one word of a suggested command line, for the shell and for the terminal. */
 export function shellWord(text: string): string {
   const shown = sanitizeLine(text)
   return /^[\w./:@%+,=-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`
+}
+
+/** One line that is rewritten while work proceeds; prints nothing if stderr is not a terminal. */
+
+export interface ProgressBar {
+  /** `share` is from 0 to 1. */
+  show(share: number, text: string): void
+  /** Erases the line. */
+  clear(): void
+}
+
+const WIDTH = 20
+/** Milliseconds between two updates. */
+const PAUSE = 80
+
+export function progressBar(terminal: Terminal): ProgressBar {
+  let last = Number.NEGATIVE_INFINITY
+  let isShown = false
+  return {
+    show(share, text) {
+      if (!terminal.isTerminal || Date.now() - last < PAUSE) return
+      last = Date.now()
+      isShown = true
+      const full = Math.round(Math.min(1, Math.max(0, share)) * WIDTH)
+      const bar = `${"█".repeat(full)}${"░".repeat(WIDTH - full)} ${String(Math.floor(share * 100)).padStart(3)}%  `
+      terminal.write(`\r\x1B[2K${bar}${clipped(sanitizeLine(text), terminal.width - widthOf(bar) - 1)}`)
+    },
+    clear() {
+      if (isShown) terminal.write("\r\x1B[2K")
+      isShown = false
+    },
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * Nodes of a conversation. An agent takes one turn and chooses who is next: with a tool, with an answer that is JSON with
+ * Nodes of a conversation. An agent takes one turn and chooses the next speaker: with a tool, with a JSON answer that has
  * `next`, or by calling tools, which a tools node runs.
  */
 import { type Agent, agentTurn, callTools, type Turn, validHistory } from "../../../agents/index.ts"
@@ -62,7 +62,7 @@ export function chatAgent(
   })
 }
 
-/** The turn of a member of a parallel node, which cannot choose who is next. */
+/** The turn of a member of a parallel node, which cannot choose the next speaker. */
 async function memberTurn(visit: Visit, leave: Leave, name: string, speak: () => Promise<TurnResult>) {
   const turn = await memberWork(visit, async () => {
     const { calls, ...rest } = await speak()
@@ -261,7 +261,7 @@ const END_INSTRUCTION =
 interface Control {
   readonly next: string
   readonly message?: string | undefined
-  /** The conversation ends, whatever edges exist. */
+  /** Ends the conversation, whatever edges exist. */
   readonly ends?: boolean | undefined
 }
 

@@ -7,7 +7,7 @@ import { SecretVariables, type SecretVariablesOptions } from "../../variables.ts
 
 export interface GraphOptions extends SecretVariablesOptions {
   readonly maxSteps: number
-  /** Its agents share one conversation and choose who is next. */
+  /** Its agents share one conversation and choose the next speaker. */
   readonly chat?: boolean | undefined
   /** Every agent can end the conversation. */
   readonly conversational?: boolean | undefined

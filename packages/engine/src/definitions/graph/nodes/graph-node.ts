@@ -1,4 +1,6 @@
-/** What all nodes of a graph share: they check the run's limits, write their output, and follow their edges. */
+/**
+ * The behaviour that all nodes of a graph share: they check the run's limits, write their output, and follow their edges.
+ */
 import { createHash } from "node:crypto"
 import { isSuperstepError, type Json, type NodeId, SuperstepError, toErrorData } from "../../../core/index.ts"
 import { type Condition, condition } from "../../../expressions/index.ts"
@@ -17,7 +19,7 @@ export interface GraphNodeOptions {
 }
 
 interface Leaving {
-  /** Its output; absent: it passes on its input. */
+  /** Its output. Absent: the node passes its input on. */
   readonly output?: Json | undefined
   readonly values?: Readonly<Record<string, Json>> | undefined
   /** The next nodes; `end`: none; `wait`: another message decides. */
@@ -26,9 +28,9 @@ interface Leaving {
   readonly result?: Json | undefined
   /** Opens a lane for each target. Default: if there are several. */
   readonly opens?: { readonly members?: boolean | undefined } | undefined
-  /** The lanes from here on. Default: those it came by. */
+  /** The lanes from here on. Default: the lanes of the visit. */
   readonly lanes?: readonly Lane[] | undefined
-  /** What tells this visit from earlier ones. Default: the output. */
+  /** Distinguishes this visit from earlier ones. Default: the output. */
   readonly news?: unknown
   /** Visits to count in addition to the next nodes. */
   readonly steps?: number | undefined
@@ -83,7 +85,7 @@ export function leave(visit: Visit, options: GraphNodeOptions, leaving: Leaving)
   else if (options.keeps) ctx.state.write(OUTPUTS, { [own]: visit.input })
   if (Object.keys(values).length > 0) ctx.state.write(VALUES, values)
   if (graph.chat && !id.startsWith("#")) {
-    const print = printOf("news" in leaving ? leaving.news : (output ?? null))
+    const print = digestOf("news" in leaving ? leaving.news : (output ?? null))
     ctx.state.write(TRAIL, [{ node: options.name ?? id, print }])
   }
   const lane = lanes.at(-1)
@@ -91,7 +93,7 @@ export function leave(visit: Visit, options: GraphNodeOptions, leaving: Leaving)
   const isBack = lane?.members && opens === undefined && leaving.to !== "wait"
   const to = isBack ? [lane.at] : leaving.to
   if (to === "wait") return waiting(visit, steps)
-  if (to === "end") return ended(visit, lanes, key, resultLeft(visit, leaving))
+  if (to === "end") return ended(visit, lanes, key, resultOfVisit(visit, leaving))
   if (to.length + steps !== 0) ctx.state.write(STEPS, to.length + steps)
   if (graph.end !== undefined && to.length > 1) ctx.state.write(OPEN_LANES, to.length - 1)
   return {
@@ -104,7 +106,7 @@ export function leave(visit: Visit, options: GraphNodeOptions, leaving: Leaving)
 }
 
 /** Null is a result too, if the node's output is null. */
-function resultLeft(visit: Visit, { output, result = output }: Leaving): Json {
+function resultOfVisit(visit: Visit, { output, result = output }: Leaving): Json {
   return result === undefined ? visit.latest : result
 }
 
@@ -139,7 +141,7 @@ function breachOf({ maxSteps, chat }: GraphInfo, ctx: Context): Reason | undefin
   if (ctx.state.get(STEPS) > maxSteps) {
     return { code: "STEP_LIMIT", message: `Execution exceeded max steps limit: ${maxSteps}` }
   }
-  const circle = chat ? circleIn(ctx.state.get(TRAIL)) : undefined
+  const circle = chat ? repeatedCycle(ctx.state.get(TRAIL)) : undefined
   if (circle === undefined) return undefined
   const [first] = circle
   const cycle = [...circle, first].join(" → ")
@@ -150,14 +152,14 @@ function breachOf({ maxSteps, chat }: GraphInfo, ctx: Context): Reason | undefin
 }
 
 /** The nodes that the trail ends with MAX_ROUNDS times, each time with the same results. */
-export function circleIn(trail: readonly Footprint[]): readonly string[] | undefined {
+export function repeatedCycle(trail: readonly Footprint[]): readonly string[] | undefined {
   for (let length = 1; length * MAX_ROUNDS <= trail.length; length++) {
-    if (comesRound(trail, length)) return trail.slice(-length).map(({ node }) => node)
+    if (isOnCycle(trail, length)) return trail.slice(-length).map(({ node }) => node)
   }
   return undefined
 }
 
-function comesRound(trail: readonly Footprint[], length: number): boolean {
+function isOnCycle(trail: readonly Footprint[], length: number): boolean {
   for (let i = trail.length - 1; i >= trail.length - length * (MAX_ROUNDS - 1); i--) {
     if (!isEqual(trail[i], trail[i - length])) return false
   }
@@ -169,7 +171,7 @@ function isEqual(one: Footprint | undefined, other: Footprint | undefined): bool
 }
 
 /** A digest, because trails are long and are only compared. */
-function printOf(news: unknown): string {
+function digestOf(news: unknown): string {
   return createHash("sha256")
     .update(JSON.stringify(news) ?? "")
     .digest("base64url")

@@ -1,6 +1,6 @@
 /**
- * A person takes over because an agent asks for it, or because the run reached a limit. The person answers, chooses the next
- * node, or ends the run. After that, the count of visits starts again.
+ * Hands the run over to a person because an agent asks for it, or because the run reached a limit. The person answers,
+ * chooses the next node, or ends the run. The count of visits then restarts.
  */
 import { z } from "zod"
 import { userText } from "../../../agents/internal.ts"
@@ -54,7 +54,7 @@ export function graphHandoff(
     const answer: Answer = typeof reply === "string" ? { message: reply } : reply
     ctx.state.write(STEPS, -ctx.state.get(STEPS))
     if (graph.chat && answer.message !== undefined) {
-      // A last message is for the user, any other for the agents.
+      // A last message is for the user. Any other message is for the agents.
       ctx.state.write(MESSAGES, [answer.end ? words(answer.message) : userText(answer.message)])
     }
     const news = [answer, ctx.task]

@@ -1,4 +1,4 @@
-/** The functions that make the nodes of a graph. Plans call them, and ejected code imports them. */
+/** The functions that create the nodes of a graph. Plans call them, and ejected code imports them. */
 export { type ChatAgentOptions, type ChatToolsOptions, chatAgent, chatTools } from "./chat-nodes.ts"
 export { chatChannels, type GraphInfo, type GraphOptions, graphChannels, graphInfo } from "./graph-info.ts"
 export type { GraphEdge, GraphNodeOptions } from "./graph-node.ts"
@@ -10,7 +10,6 @@ export {
   graphParallel,
   type MergeValuesOptions,
 } from "./merge-nodes.ts"
-export type { GraphInputOptions } from "./node-input.ts"
 export {
   type GraphConditionalOptions,
   type GraphDecisionOptions,
@@ -25,7 +24,7 @@ export {
   graphLoop,
   graphStart,
 } from "./routing-nodes.ts"
-export { graphText, leadsTo } from "./visit.ts"
+export { type GraphInputOptions, graphText, leadsTo } from "./visit.ts"
 export {
   type GraphStateOptions,
   type GraphToolOptions,

@@ -7,8 +7,7 @@ import type { DefinitionNode } from "../../definition-node.ts"
 import { parseIfJson } from "../../json-values.ts"
 import { GOAL, type GraphInfo, OUTPUTS } from "./graph-info.ts"
 import { followAll, type GraphEdge, type GraphNodeOptions, makeNode } from "./graph-node.ts"
-import { readOutputs } from "./node-input.ts"
-import type { Lane, Visit } from "./visit.ts"
+import { type Lane, readOutputs, type Visit } from "./visit.ts"
 
 export interface GraphMergeOptions extends GraphNodeOptions, MergeValuesOptions {
   readonly edges?: readonly GraphEdge[] | undefined
@@ -41,7 +40,7 @@ export interface GraphParallelOptions extends GraphNodeOptions, MergeValuesOptio
   readonly nodes: readonly NodeId[]
 }
 
-/** Runs its nodes at the same time; they return to it, a failed one with null. */
+/** Runs its nodes at the same time. They return to it; a failed one returns null. */
 export function graphParallel(graph: GraphInfo, id: NodeId, options: GraphParallelOptions): DefinitionNode {
   const { nodes, strategy = "collect_list" } = options
   const merge = merging({ ...options, strategy })
@@ -111,13 +110,13 @@ function texts(results: readonly Result[], format: (name: string, text: string) 
   return results.flatMap(({ name, value }) => (value === null ? [] : [format(name, textOf(value))]))
 }
 
-/** A value that is not an object goes under the name of its branch. */
+/** A value that is not an object is stored under the name of its branch. */
 function asObject({ name, value }: Result): object {
   const data = parseIfJson(value)
   return isRecord(data) ? data : { [name]: value }
 }
 
-/** Where to find an output; a lane that ended elsewhere has none. */
+/** Where an output is stored. A lane that ended elsewhere has none. */
 interface Arrival {
   readonly name: string
   readonly key?: string | undefined

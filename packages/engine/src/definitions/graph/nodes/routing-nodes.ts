@@ -18,8 +18,7 @@ import {
   makeNode,
   resultOf,
 } from "./graph-node.ts"
-import { type GraphInputOptions, readInput } from "./node-input.ts"
-import { type GraphToken, Visit } from "./visit.ts"
+import { type GraphInputOptions, type GraphToken, readInput, Visit } from "./visit.ts"
 
 export interface GraphStartOptions {
   readonly edges: readonly GraphEdge[]

@@ -1,10 +1,10 @@
-/** One visit of a node: the token that led there, and what expressions see. */
+/** One visit of a node: the token that led to it, and the scope of its expressions. */
 import type { Json, NodeId } from "../../../core/index.ts"
-import { type Reference, type Scope, template } from "../../../expressions/index.ts"
+import { isRecord } from "../../../core/internal.ts"
+import { type Reference, type Scope, template, textOf, valueAt } from "../../../expressions/index.ts"
 import type { Context } from "../../../runtime/index.ts"
 import { parseIfJson } from "../../json-values.ts"
 import { GOAL, type GraphInfo, LAST_CALLER, LAST_TOOL, NEXT, OUTPUTS, STEPS, VALUES } from "./graph-info.ts"
-import { readState, type StatePath } from "./state-paths.ts"
 
 /** Values that are not in the state yet and take precedence over it. */
 export interface Overlay {
@@ -211,4 +211,129 @@ export function graphText(graph: GraphInfo, text: string): (input: unknown, ctx:
     const overlay = typeof input === "string" ? { output: input as Json } : {}
     return read.render(visit.scope(read.references, overlay))
   }
+}
+
+/**
+ * The state of a graph, by path. It is stored flat, with `report.title` beside `report.score`, so that nodes that write
+ * at the same time keep each other's values. Reading assembles it.
+ *
+ * P1 If a path and a longer one below it both have a value, the longer one is newer: a write marks all paths below it.
+ */
+
+export type StatePath = readonly (string | number)[]
+type FlatState = Readonly<Record<string, Json>>
+
+/** Overwritten by a shorter path. */
+const GONE = { $gone: true }
+
+/** `outputs.my-node.items[0]`, `outputs["a.b"]`; undefined if it is not a path. */
+export function readPath(text: string): StatePath | undefined {
+  const part = /\.?([^.[\]"'\s]+)|\[(?:(-?\d+)|"([^"]*)"|'([^']*)')\]/y
+  const path: (string | number)[] = []
+  const source = text.trim()
+  while (part.lastIndex < source.length) {
+    const found = part.exec(source)
+    if (found === null || (path.length === 0 && (found[2] !== undefined || source.startsWith("."))))
+      return undefined
+    const [, name, index, one, two] = found
+    path.push(index === undefined ? (name ?? one ?? two ?? "") : Number(index))
+  }
+  return path.length === 0 || path.includes("__proto__") ? undefined : path
+}
+
+/** The writes that give `path` the value. */
+export function writePath(current: FlatState, path: StatePath, value: Json): Record<string, Json> {
+  const key = path.join(".")
+  const writes: Record<string, Json> = { [key]: value }
+  for (const other of Object.keys(current)) if (other.startsWith(`${key}.`)) writes[other] = GONE
+  return writes
+}
+
+function readState(state: FlatState, path: StatePath): Json | undefined {
+  let value = written(state, path)
+  const above = path.length === 0 ? "" : `${path.join(".")}.`
+  for (const [key, one] of Object.entries(state)) {
+    if (key.startsWith(above) && key.length > above.length && isLive(one)) {
+      value = withAt(value, key.slice(above.length).split("."), one)
+    }
+  }
+  return value
+}
+
+/** The value at the longest path at or above it. */
+function written(state: FlatState, path: StatePath): Json | undefined {
+  for (let length = path.length; length > 0; length--) {
+    const key = path.slice(0, length).join(".")
+    if (!Object.hasOwn(state, key) || !isLive(state[key])) continue
+    return valueAt(state[key], path.slice(length))
+  }
+  return undefined
+}
+
+function withAt(value: Json | undefined, path: readonly string[], one: Json): Json {
+  const [name, ...rest] = path
+  if (name === undefined) return one
+  if (Array.isArray(value) && /^\d+$/.test(name) && Number(name) < value.length) {
+    return value.map((item: Json, i) => (i === Number(name) ? withAt(item, rest, one) : item))
+  }
+  const own = isRecord(value) ? value : {}
+  return { ...own, [name]: withAt(Object.hasOwn(own, name) ? own[name] : undefined, rest, one) }
+}
+
+function isLive(value: Json | undefined): value is Json {
+  return value !== undefined && !(isRecord(value) && value.$gone === true)
+}
+
+/** The values that a node reads from the state, and those that it writes. */
+
+export interface GraphInputOptions {
+  /** Names, and the paths of their values. */
+  readonly inputs?: Readonly<Record<string, string>> | undefined
+  /** The prompt, as a template. */
+  readonly prompt?: string | undefined
+}
+
+/** The prompt, else the mapped inputs, else the output of the node before, as text. */
+export function readInput({ inputs, prompt }: GraphInputOptions): (visit: Visit) => string {
+  const mapped = Object.entries(inputs ?? {}).map(([name, path]) => [name, pathOf(path)] as const)
+  const named = (visit: Visit) => mapped.map(([name, path]) => [name, visit.at(path) ?? null] as const)
+  if (prompt !== undefined) {
+    const read = template(prompt, "graph")
+    return (visit) => {
+      const names = Object.fromEntries(named(visit))
+      return read.render(visit.scope(read.references, { names: { input: visit.input, ...names } }))
+    }
+  }
+  return (visit) => {
+    const values = named(visit)
+    const [only] = values
+    if (only === undefined) return textOf(visit.input)
+    if (values.length === 1) return textOf(only[1])
+    return values.map(([name, value]) => `${name}:\n${textOf(value)}`).join("\n\n")
+  }
+}
+
+/** Writes the part of an output with that name, else all of it. */
+export function readOutputs(
+  outputs: Readonly<Record<string, string>> = {},
+): (visit: Visit, output: Json) => Record<string, Json> {
+  const mapped = Object.entries(outputs).map(([name, path]) => [name, pathOf(path)] as const)
+  return (visit, output) => {
+    if (mapped.length === 0) return {}
+    const data = parseIfJson(output)
+    let values = visit.ctx.state.get(VALUES)
+    const writes: Record<string, Json> = {}
+    for (const [name, path] of mapped) {
+      const part = isRecord(data) && Object.hasOwn(data, name) ? (data[name] as Json) : output
+      Object.assign(writes, writePath(values, path, part))
+      values = { ...values, ...writes }
+    }
+    return writes
+  }
+}
+
+/** A path of the state may start with `state.` */
+export function pathOf(text: string): StatePath {
+  const path = readPath(text) ?? [text]
+  return path.length > 1 && path[0] === "state" ? path.slice(1) : path
 }

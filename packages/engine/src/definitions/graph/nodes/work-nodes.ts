@@ -3,9 +3,8 @@ import type { Agent } from "../../../agents/index.ts"
 import { coreOf, runAgent } from "../../../agents/internal.ts"
 import type { Json, NodeId } from "../../../core/index.ts"
 import { expression, type Reference, textOf } from "../../../expressions/index.ts"
-import type { DefinitionNode, SubWorkflow } from "../../definition-node.ts"
+import { type DefinitionNode, type SubWorkflow, toolCaller } from "../../definition-node.ts"
 import { plainJson } from "../../json-values.ts"
-import { toolCaller } from "../../tool-call.ts"
 import { words } from "./chat-nodes.ts"
 import { type GraphInfo, MESSAGES, VALUES } from "./graph-info.ts"
 import {
@@ -17,9 +16,15 @@ import {
   makeNode,
   memberWork,
 } from "./graph-node.ts"
-import { type GraphInputOptions, pathOf, readInput, readOutputs } from "./node-input.ts"
-import { writePath } from "./state-paths.ts"
-import type { GraphToken, Visit } from "./visit.ts"
+import {
+  type GraphInputOptions,
+  type GraphToken,
+  pathOf,
+  readInput,
+  readOutputs,
+  type Visit,
+  writePath,
+} from "./visit.ts"
 
 export interface GraphWorkOptions extends GraphNodeOptions, GraphInputOptions {
   readonly edges?: readonly GraphEdge[] | undefined

@@ -1,5 +1,5 @@
 /**
- * The nodes at which parallel blocks and maps begin and end, and boxes: several steps that run as a sub-workflow inside of
+ * The nodes at which parallel blocks and maps begin and end, and boxes. A box runs several steps as a sub-workflow inside
  * one task, so that they share retries and a timeout. A failed attempt of a box writes nothing.
  */
 
@@ -17,7 +17,7 @@ import type { View } from "./view.ts"
 type BeginOptions = Pick<StepNodeOptions, "loop">
 type EndOptions = Pick<StepNodeOptions, "last">
 
-/** From here on, each branch sees the records so far and its own. */
+/** Opens the block: each branch sees the records up to here and its own. */
 export function parallelStart(steps: StepList, id: string, options: BeginOptions = {}): DefinitionNode {
   return makeNode(steps, id, { kind: "parallel", ...options }, (view, ctx) => {
     ctx.state.write(RECORDS, [{ id: view.path, begun: true }])
@@ -63,7 +63,7 @@ function endBlock(view: View, ctx: Context, order: readonly string[], { last }: 
   return last ? resultAt(view.with({ id: view.path, order }), view.path) : after
 }
 
-/** Where a route ends on a condition or a failure: the run's output is the latest one. */
+/** Where routes end on a condition or a failure. The run's output is the latest one. */
 export function stepsEnd(steps: StepList): DefinitionNode {
   return makeNode(steps, "#end", { kind: "end" }, (view) => {
     const path = view.lastPath
@@ -82,7 +82,7 @@ function noList(view: View, over: string): SuperstepError {
 }
 
 export interface BoxStepOptions extends StepNodeOptions {
-  /** It is an item of a map: its output is that of its last step. */
+  /** The step is an item of a map: its output is the output of its last step. */
   readonly item?: boolean | undefined
 }
 
@@ -116,11 +116,11 @@ export function boxEnd(steps: StepList, id: string): DefinitionNode {
   return makeNode(steps, id, { kind: "end", id: `${id}#out` }, (view) => view.own)
 }
 
-/** The error of the step that failed: users do not see the sub-workflow. */
+/** The error of the failed step, because users do not see the sub-workflow. */
 function failureOf(error: unknown): unknown {
   if (!isSuperstepError(error) || !(error.cause instanceof Error)) return error
   const { fatal, ...data } = toErrorData(error.cause)
-  // What is fatal to the steps is an ordinary failure of their box.
+  // An error that is fatal inside the box is an ordinary failure of the box.
   return fatal === true ? fromErrorData(data) : error.cause
 }
 

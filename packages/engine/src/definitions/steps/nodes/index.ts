@@ -1,4 +1,4 @@
-/** The functions that make the nodes of a steps workflow. Plans call them, and ejected code imports them. */
+/** The functions that create the nodes of a steps workflow. Plans call them, and ejected code imports them. */
 export {
   type BoxStepOptions,
   boxEnd,

@@ -1,6 +1,6 @@
 /**
- * What all steps share: a token enters them, they write a record, and they pass the turn on. Tokens are small: the run's
- * input and the outputs of steps are in its state.
+ * The behaviour that all steps share: a token enters, the step writes a record, and passes the token on. Tokens are
+ * small, because the run's input and the outputs of steps are in its state.
  */
 import type { NodePolicies } from "../../../builder/index.ts"
 import { type Json, type NodeId, SuperstepError } from "../../../core/index.ts"

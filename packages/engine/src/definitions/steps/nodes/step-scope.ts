@@ -1,4 +1,4 @@
-/** What templates and conditions of a step see. */
+/** The scope of a step's templates and conditions. */
 import type { Json } from "../../../core/index.ts"
 import { type Scope, template } from "../../../expressions/index.ts"
 import type { Context } from "../../../runtime/index.ts"
@@ -36,7 +36,7 @@ export function scopeOf(view: View, revealed?: string[]): Scope {
   }
 }
 
-/** Only the variable that is named: the environment contains secrets. */
+/** Only the variable with that name, because the environment contains secrets. */
 function named(
   env: Readonly<Record<string, string | undefined>>,
   [name]: readonly (string | number)[],
@@ -144,7 +144,7 @@ function restAfter([field, key, ...more]: Names, wanted: string | number | undef
   return field === "outputs" && key === wanted ? more : []
 }
 
-/** Users name steps, so no name may mean a prototype. */
+/** Users choose the names of steps, so names must not resolve to a prototype. */
 function bare(): Fields {
   return Object.create(null) as Fields
 }

@@ -1,14 +1,13 @@
 /**
- * What a step sees of earlier steps: the latest output of each, in the order of definition. In a parallel block it sees the
- * outputs from before the block, and those of its own branch.
+ * The outputs of earlier steps that a step sees: the latest of each, in the order of definition. In a parallel block it
+ * sees the outputs from before the block, and those of its own branch.
  *
- * V1 What a step sees does not depend on the progress of other branches, so it is the same after a crash.
- * V2 Records are read when something needs them: a list that was read is copied by the next write to it.
+ * V1 The view does not depend on the progress of other branches, so it is the same after a crash.
+ * V2 Records are read lazily: reading a list makes the next write copy it.
  */
 import { textOf } from "../../../expressions/index.ts"
-import { RecordIndex } from "./record-index.ts"
 import type { MapItem, StepRecord, StepsInput } from "./records.ts"
-import type { StepList } from "./step-list.ts"
+import type { Layout, StepList } from "./step-list.ts"
 
 export interface ViewOptions {
   readonly steps: StepList
@@ -113,7 +112,9 @@ interface Seen {
   readonly began: readonly number[]
 }
 
-/** The first record that cannot be seen: from inside of a block, records from before it and of the same branch can. */
+/**
+ * The first record that the step cannot see. Inside a block, it sees records from before the block and of its own branch.
+ */
 function endOfSeen(own: readonly string[], began: readonly number[], other: readonly string[]): number {
   let end = 0
   for (let depth = 0; depth < own.length; depth++) {
@@ -121,4 +122,99 @@ function endOfSeen(own: readonly string[], began: readonly number[], other: read
     if (own[depth] !== other[depth]) return end
   }
   return Number.POSITIVE_INFINITY
+}
+
+/**
+ * The records of a run by path. The index grows with the list, so the work per step does not depend on the number of
+ * earlier steps.
+ */
+
+/** The input of a run is one object for as long as the run is loaded. */
+const indexes = new WeakMap<StepsInput, RecordIndex>()
+
+class RecordIndex {
+  /** The paths that have an output, in the order of definition. */
+  readonly paths: string[] = []
+  readonly #layout: Layout
+  /** Where in the list the outputs of each path are, and the beginnings of each block. */
+  readonly #outputs = new Map<string, number[]>()
+  readonly #beginnings = new Map<string, number[]>()
+  #records: readonly StepRecord[] = []
+  /** How many of them are in the index. */
+  #count = 0
+
+  /** The index that covers the records. Without an input they belong to no run, and the index is not kept. */
+  static of(layout: Layout, input: StepsInput | undefined, records: readonly StepRecord[]): RecordIndex {
+    const known = input && indexes.get(input)
+    const index = known?.isOf(records) ? known : new RecordIndex(layout)
+    if (input !== undefined && index !== known) indexes.set(input, index)
+    index.#extend(records)
+    return index
+  }
+
+  constructor(layout: Layout) {
+    this.#layout = layout
+  }
+
+  /** The last output of the path among the first records. */
+  output(path: string, before: number): StepRecord | undefined {
+    const at = lastBefore(this.#outputs.get(path), before)
+    return at === undefined ? undefined : this.#records[at]
+  }
+
+  /** Where the block last began among the first records. */
+  beginning(block: string, before: number): number | undefined {
+    return lastBefore(this.#beginnings.get(block), before)
+  }
+
+  /** A list only grows, so comparing one record is enough. Forks of a run share the input, and differ in records. */
+  isOf(records: readonly StepRecord[]): boolean {
+    const last = Math.min(records.length, this.#count) - 1
+    return records[last] === this.#records[last]
+  }
+
+  #extend(records: readonly StepRecord[]): void {
+    if (records.length <= this.#count) return
+    for (let i = this.#count; i < records.length; i++) {
+      const { id, begun } = records[i] as StepRecord
+      const positions = begun ? this.#beginnings : this.#outputs
+      const known = positions.get(id)
+      if (known !== undefined) known.push(i)
+      else {
+        positions.set(id, [i])
+        if (!begun) this.#insert(id)
+      }
+    }
+    this.#records = records
+    this.#count = records.length
+  }
+
+  /** Most outputs arrive in the order of definition. */
+  #insert(path: string): void {
+    const { paths } = this
+    let at = paths.length
+    if (at > 0 && this.#layout.compare(paths[at - 1] as string, path) > 0) {
+      at = firstWhere(paths.length, (i) => this.#layout.compare(paths[i] as string, path) > 0)
+    }
+    paths.splice(at, 0, path)
+  }
+}
+
+function lastBefore(positions: readonly number[] | undefined, before: number): number | undefined {
+  if (positions === undefined) return undefined
+  return positions[firstWhere(positions.length, (i) => (positions[i] as number) >= before) - 1]
+}
+
+/**
+ * The first number below `end` for which the predicate holds, if it also holds for all later ones; `end` if there is
+ * none.
+ */
+function firstWhere(end: number, holds: (i: number) => boolean): number {
+  let [from, to] = [0, end]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (holds(middle)) to = middle
+    else from = middle + 1
+  }
+  return from
 }

@@ -5,8 +5,7 @@ import type { Json } from "../../../core/index.ts"
 import { condition, template } from "../../../expressions/index.ts"
 import type { Terminate } from "../../../patterns/teams/index.ts"
 import { jsonSchema } from "../../../tools/index.ts"
-import type { DefinitionNode, SubWorkflow } from "../../definition-node.ts"
-import { toolCaller } from "../../tool-call.ts"
+import { type DefinitionNode, type SubWorkflow, toolCaller } from "../../definition-node.ts"
 import type { StepList } from "./step-list.ts"
 import { leave, makeNode, type StepNodeOptions, type StepToken } from "./step-node.ts"
 import { currentViews, scopeOf } from "./step-scope.ts"
@@ -135,7 +134,7 @@ export function holds(): (token: StepToken) => boolean {
   return (token) => token.holds === true
 }
 
-/** What `terminate` of a team can refer to. */
+/** The names that `terminate` of a team can refer to. */
 export const TEAM_ROOTS = ["last", "speaker", "round"] as const
 
 /** When a team ends: `$last` is the last message, `$speaker` its author, `$round` the number of turns. */

@@ -1,9 +1,9 @@
 /**
  * Verifies the citations of an answer, and numbers the sources of all assistants as one list.
  *
- * C1 it cites only evidence that its writer was shown; other numbers are removed.
- * C2 a list of sources that the model wrote is removed: the sources are data of the run.
- * C3 it has no image and no link. An address stays if the evidence has it, character by character.
+ * C1 An answer cites only evidence that its writer received; other numbers are removed.
+ * C2 A list of sources that the model wrote is removed: the sources are data of the run.
+ * C3 An answer has no images and no links. An address stays if the evidence contains it, character by character.
  */
 import { addressesIn, citedIn, mapCitations, ownWords } from "../../research/internal-markdown.ts"
 import type { Evidence } from "./evidence.ts"
@@ -11,11 +11,11 @@ import type { GoalBasis, LaneAnswer } from "./goal-sources.ts"
 
 export interface Verified {
   readonly text: string
-  /** Numbers of the evidence, in the order in which the text cites them. */
+  /** Numbers of the evidence, in the order of citation. */
   readonly cited: readonly number[]
 }
 
-/** Data in place of text is not changed: no viewer takes it for Markdown. */
+/** Data is returned unchanged, because no viewer renders it as Markdown. */
 export function verifiedAnswer(answer: string, evidence: readonly Evidence[], isData = false): Verified {
   const known = (number: number) => number >= 1 && number <= evidence.length
   if (isData) return { text: answer, cited: citedIn(answer).filter(known) }
@@ -35,11 +35,11 @@ function knownAddresses(evidence: readonly Evidence[]): ReadonlySet<string> {
 }
 
 export interface GoalTexts extends GoalBasis {
-  /** Of each answer, in order. */
+  /** The texts of the answers, in order. */
   readonly texts: readonly string[]
 }
 
-/** The answers of all assistants, numbered as one: a source that several were shown is one source. */
+/** Numbers the sources of all assistants as one list. A source that several received is one source. */
 export function withBasis(answers: readonly LaneAnswer[]): GoalTexts {
   const list: { evidence: Evidence; key: string; citedBy: string[] }[] = []
   const texts = answers.map(({ target, text, evidence, cited = [] }) => {

@@ -1,44 +1,44 @@
 /**
- * What an answer is based on: numbered pieces that the assistant and the reviewer are shown.
+ * The evidence for an answer: numbered pieces for the assistant and the reviewer.
  *
- * E1 a piece is shown between tags, and nothing inside can end them or begin others.
- * E2 only the pipeline writes a number in brackets into what is shown: a passage cannot pass for another one.
+ * E1 A piece is shown between tags, and nothing inside can close them or open others.
+ * E2 Only the pipeline writes a number in brackets, so that a passage cannot impersonate another one.
  */
 import type { Json } from "../../../core/index.ts"
 import { clipped } from "../../../text/index.ts"
 import { tagged } from "../../research/internal.ts"
 import { formatRows } from "../search/database-text.ts"
 
-/** A passage, or the rows of a query. Its number is its place in the list, from 1. */
+/** A passage, or the rows of a query. Its number is its position in the list, from 1. */
 export interface Evidence {
   readonly kind: "database" | "documents" | "graph"
-  /** The database, index, graph or agent that it is from. */
+  /** The database, index, graph or agent that it comes from. */
   readonly source: string
-  /** What it can be cited by: a file with its place, a URL, a node of a graph, a database. */
+  /** The location for a citation: a file with a position, a URL, a node of a graph, a database. */
   readonly location: string
   readonly title?: string | undefined
-  /** As the search ranks it: greater is better, comparable within one search only. */
+  /** The rank in its search: greater is better. Comparable only within one search. */
   readonly score?: number | undefined
-  /** From 0 to 1, where the search knows it. */
+  /** From 0 to 1, if the search knows it. */
   readonly relevance?: number | undefined
   readonly text?: string | undefined
-  /** The SQL or Cypher that gave the rows. */
+  /** The SQL or Cypher that returned the rows. */
   readonly query?: string | undefined
-  /** Who wrote the query: an agent's model, or the pipeline itself by the words of the question. */
+  /** The author of the query: an agent's model, or the pipeline itself, from the words of the question. */
   readonly writtenBy?: "model" | "pipeline" | undefined
   readonly columns?: readonly string[] | undefined
   readonly rows?: readonly (readonly Json[])[] | undefined
-  /** There are more rows. */
+  /** Whether more rows exist. */
   readonly isCut?: boolean | undefined
 }
 
-/** Rows that are read of a query, and characters of a value. */
+/** Maximum rows of a query, and maximum characters of a value. */
 export const MAX_ROWS = 20
 const MAX_VALUE = 500
 const MAX_HEAD = 300
 const MAX_QUERY = 2_000
 
-/** The evidence for a prompt; empty where there is none. */
+/** The evidence for a prompt. Empty if there is none. */
 export function evidenceText(evidence: readonly Evidence[]): string {
   const shown = evidence.map((one, i) => {
     const { title = "" } = one
@@ -55,7 +55,7 @@ function headOf({ location, score }: Evidence): string {
 function bodyOf({ kind, text = "", query, writtenBy, columns, rows, isCut = false }: Evidence): string {
   if (columns === undefined || rows === undefined) return neutral(text.trim())
   const table = formatRows({ columns, rows, isCut }, { rows: MAX_ROWS, characters: MAX_VALUE })
-  // What the pipeline wrote itself says nothing about what the rows mean.
+  // A query of the pipeline itself does not explain what the rows mean.
   if (query === undefined || writtenBy !== "model") return neutral(table)
   const language = kind === "graph" ? "Cypher" : "SQL"
   return `${language}: ${inline(query, MAX_QUERY)}\n\n${neutral(table)}`
@@ -69,11 +69,11 @@ function inline(text: string, most = MAX_HEAD): string {
   return clipped(neutral(text).replace(/\s+/g, " ").trim(), most)
 }
 
-/** Characters that cannot be seen and that hide instructions; those that join letters and emoji stay. */
+/** Invisible characters that can hide instructions. Characters that join letters and emoji are not included. */
 const HIDDEN = /[\u{E0000}-\u{E007F}\u200B\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069\uFEFF]/gu
 const NUMBER = /\[(\^?\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]/g
 
-/** Untrusted text without tags (E1) and without numbers in brackets (E2). */
+/** Removes tags (E1) and numbers in brackets (E2) from untrusted text. */
 export function neutral(text: string): string {
   return withoutTags(text).replace(NUMBER, "($1)")
 }
@@ -81,12 +81,12 @@ export function neutral(text: string): string {
 const TAG =
   /[<＜﹤](?=[\p{Cf}\s]*\/?[\p{Cf}\s]*(?:documents?|context|result|evidence|instructions?|system)\b)/giu
 
-/** Untrusted text that may cite, and that may not begin or end a tag. */
+/** Removes tags from untrusted text that may contain citations. */
 export function withoutTags(text: string): string {
   return text.replace(HIDDEN, "").replace(TAG, "‹")
 }
 
-/** Values as they are kept: long ones are cut. */
+/** Values as they are stored: long ones are truncated. */
 export function keptRows(rows: readonly (readonly Json[])[]): Json[][] {
   return rows.slice(0, MAX_ROWS).map((row) => row.map(keptValue))
 }

@@ -1,4 +1,6 @@
-/** What an answer of the whole pipeline is based on, as data: its sources, the searches that were made, and who cites nothing. */
+/**
+ * The basis of an answer of the whole pipeline, as data: its sources, its searches, and the assistants without citations.
+ */
 import { append, type Channel, channel } from "../../../runtime/index.ts"
 import type { Incomplete } from "../../failures.ts"
 import type { FoundBy, GoalRoute } from "../search/search-stages.ts"
@@ -9,16 +11,16 @@ export interface LaneAnswer {
   readonly target: string
   readonly text: string
   readonly foundBy: FoundBy
-  /** What the assistant was shown, numbered from 1. */
+  /** The evidence that the assistant received, numbered from 1. */
   readonly evidence: readonly Evidence[]
-  /** The numbers that the text cites; absent where there is no answer that could. */
+  /** The numbers that the text cites. Absent if there is no answer. */
   readonly cited?: readonly number[] | undefined
   readonly routes: readonly GoalRoute[]
-  /** Sources that could not be asked. */
+  /** Sources that could not be queried. */
   readonly incomplete: readonly Incomplete[]
 }
 
-/** Evidence that an assistant was shown, under the number that the answer cites it by. */
+/** Evidence that an assistant received, under the number that the answer cites. */
 export interface GoalSource extends Evidence {
   readonly number: number
   /** The assistants whose answers cite it. */

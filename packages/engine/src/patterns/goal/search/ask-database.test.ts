@@ -27,7 +27,7 @@ interface Case {
   readonly triage?: object
 }
 
-/** What the assistant was failed, which search gave it, and what the trace says. */
+/** The assistant's context, the search that found it, and the trace. */
 async function searched({
   list,
   sql = ["SELECT n FROM lamps", "SELECT n FROM lamps"],
@@ -65,7 +65,7 @@ describe("the SQL agent", () => {
     expect(foundBy).toBe("sql")
   })
 
-  test("formats at most 20 rows, and says that there are more", async () => {
+  test("formats at most 20 rows, and notes that there are more", async () => {
     const many = rows(
       ["n"],
       Array.from({ length: 30 }, (_, i) => [i]),
@@ -77,14 +77,14 @@ describe("the SQL agent", () => {
     ])
   })
 
-  test("takes the database that triage named, and else finds the best", async () => {
+  test("uses the database that triage named, or else finds the best", async () => {
     const [first, second] = [database("first"), database("second")]
     await searched({ list: [first, second], triage: { database_id: "second" } })
     await searched({ list: [first, second], triage: { database_id: "made up" } })
     expect([first.queries.length, second.queries.length]).toEqual([1, 1])
   })
 
-  test("no rows: the CSV files are asked", async () => {
+  test("no rows: the CSV files are queried", async () => {
     const files = database("files", { kind: "csv" })
     const { foundBy, context, agents, nodes } = await searched({
       list: [database("shop", { answer: NOTHING }), files],
@@ -102,7 +102,7 @@ describe("the SQL agent", () => {
     ])
   })
 
-  test("no database: the CSV files of the configuration are asked", async () => {
+  test("no database: the CSV files of the configuration are queried", async () => {
     const agents = team({ triage: [triaged({ preferred_agent: "sql" })], sql: ["SELECT 1"], a: ["done"] })
     const files = database("files", { kind: "csv" })
     const sql = { agent: agents.sqlAgent, databases: databases(), csv: files }
@@ -111,7 +111,7 @@ describe("the SQL agent", () => {
     expect(logs).toContain("info: The csv search answered.")
   })
 
-  test("files that were detected are asked first, also where others are configured", async () => {
+  test("detected files are queried first, even if others are configured", async () => {
     const agents = team({ triage: [triaged({ preferred_agent: "csv", database_id: "new" })], a: ["done"] })
     const [fresh, old] = [database("new", { kind: "csv" }), database("old", { kind: "csv" })]
     const model = team({ sql: ["SELECT 1"] })
@@ -120,7 +120,7 @@ describe("the SQL agent", () => {
     expect([fresh.queries.length, old.queries.length]).toEqual([1, 0])
   })
 
-  test("no rows there either: the vector index is asked", async () => {
+  test("no rows there either: the vector index is searched", async () => {
     const { foundBy, context, steps } = await searched({
       list: [database("shop", { answer: NOTHING }), database("files", { kind: "csv", answer: NOTHING })],
       config: { vector: retriever("docs", [LAMPS]) },
@@ -130,7 +130,7 @@ describe("the SQL agent", () => {
     expect(steps.some((key) => key.includes("vector search of docs"))).toBe(true)
   })
 
-  test("an index of its own comes before the pipeline's", async () => {
+  test("its own index takes precedence over the pipeline's", async () => {
     const agents = team({ triage: [triaged({ preferred_agent: "sql" })], a: ["done"] })
     const [own, other] = [retriever("own"), retriever("other")]
     const sql = { agent: agents.sqlAgent, databases: databases(), vector: own }
@@ -149,13 +149,13 @@ describe("the SQL agent", () => {
     ["a model that fails", { sql: [{ error: { code: 400, message: "no" } }] }, database("shop")],
     ["an empty schema", {}, database("shop", { tables: [] })],
     ["a result that is too large to read", {}, database("shop", { answer: rows(["n"], [], true) })],
-  ])("%s counts as no rows, and the log says why", async (_, rest, shop) => {
+  ])("%s counts as no rows, and the log has the reason", async (_, rest, shop) => {
     const { context, logs } = await searched({ list: [shop], ...rest })
     expect(context).toBe(SENTENCE)
     expect(logs.filter((line) => line.startsWith('info: "The shop" has nothing: '))).toHaveLength(1)
   })
 
-  test("a query that fails goes back to the model twice at most, with what the database says", async () => {
+  test("a failed query is sent back to the model at most twice, with the database's error", async () => {
     const hint = new Error('column "m" does not exist (at character 8). Perhaps you meant "n".')
     const other = new Error("syntax error")
     const shop = database("shop", { answers: [hint, other] })
@@ -180,7 +180,7 @@ describe("the SQL agent", () => {
     ])
   })
 
-  test("a database that cannot be reached is not a query's fault: the model is asked once", async () => {
+  test("an unreachable database is not the query's fault: the model is called once", async () => {
     const answer = new SuperstepError("DATABASE_UNREACHABLE", "nobody there")
     const { agents } = await searched({ list: [database("shop", { answer })] })
     expect(agents.prompts("sql")).toHaveLength(1)
@@ -195,19 +195,19 @@ describe("the SQL agent", () => {
     ])
   })
 
-  test("a result that is too large to read is reported in the answer, as it is not the same as none", async () => {
+  test("a result that is too large is reported in the answer, because it differs from no result", async () => {
     const { result } = await searched({ list: [database("shop", { answer: rows(["n"], [], true) })] })
     expect(String(result.outputs[0])).toMatch(/^Incomplete: The shop: the result is too large for: SELECT/)
   })
 
-  test("a last resort that fails is logged, and the run continues", async () => {
+  test("a failed last fallback is logged, and the run continues", async () => {
     const vector = retriever("docs", new Error("corrupt"))
     const { context, logs } = await searched({ list: [], config: { vector } })
     expect(context).toBe(SENTENCE)
     expect(logs).toContain('warn: The vector search of "docs" failed: corrupt.')
   })
 
-  test("a schema that cannot be read counts as no rows, and a list of files that cannot be had as none", async () => {
+  test("an unreadable schema counts as no rows, and an unavailable list of files as empty", async () => {
     const agents = team({ triage: [triaged({ preferred_agent: "sql", database_id: "x" })], a: ["done"] })
     const shut = async () => {
       throw new Error("unreachable")
@@ -279,11 +279,11 @@ describe("the prompt", () => {
       ].join("\n"),
     )
     expect(prompt).toMatch(/^Today is \d{4}-\d\d-\d\d, a [A-Z][a-z]+day\. The time zone is \S+\.$/m)
-    // Values of the profile are for the model alone.
+    // Values of the profile are only for the model.
     expect(JSON.stringify(events)).not.toContain("Oslo")
   })
 
-  test("has the schema where there is no profile, or none can be had", async () => {
+  test("has the schema if there is no profile, or if it fails", async () => {
     const profile = async () => Promise.reject(new Error("too slow"))
     const { agents } = await searched({
       list: [{ ...database("shop", { tables: tables.slice(1) }), profile }],
@@ -291,7 +291,7 @@ describe("the prompt", () => {
     expect(agents.prompts("sql")[0]).toContain("Tables:\ncustomers (id integer)\n")
   })
 
-  test("is bounded: of many large tables, keys come before values", () => {
+  test("is limited: with many large tables, keys take precedence over values", () => {
     const many = Array.from({ length: 60 }, (_, i) => ({
       ...(tables[0] as Table),
       name: `orders${i}`,
@@ -306,17 +306,17 @@ describe("the prompt", () => {
     expect(text.match(/primary key: id/g)).toHaveLength(60)
   })
 
-  test("has the run's own clock", () => {
+  test("uses the run's own clock", () => {
     const { date, timeZone } = askedAtOf(Date.UTC(2026, 1, 5, 12))
     expect(date).toBe("2026-02-05, a Thursday")
     expect(timeZone).toBe(Intl.DateTimeFormat().resolvedOptions().timeZone)
   })
 })
 
-describe("rows that say nothing", () => {
+describe("rows without information", () => {
   const other = database("files", { kind: "csv", answer: rows(["n"], [[7]]) })
 
-  test("one row of NULL is an aggregate over nothing: the next source is asked", async () => {
+  test("one row of NULL is an aggregate over nothing: the next source is queried", async () => {
     const shop = database("shop", { answer: rows(["sum", "avg"], [[null, null]]) })
     const { result, foundBy } = await searched({ list: [shop, other] })
     expect(foundBy).toBe("csv")
@@ -327,14 +327,14 @@ describe("rows that say nothing", () => {
     })
   })
 
-  test("several rows, or one with a value, are evidence though they have NULL", async () => {
+  test("several rows, or one with a value, are evidence even if they contain NULL", async () => {
     for (const list of [[[null], [null]], [[null, 0.5]]]) {
       const shop = database("shop", { answer: rows(["a", "b"], list) })
       expect((await searched({ list: [shop, other] })).foundBy).toBe("sql")
     }
   })
 
-  test("a count of 0 is evidence, and so is what the other sources have", async () => {
+  test("a count of 0 is evidence, in addition to the other sources", async () => {
     const shop = database("shop", { answer: rows(["count"], [[0]]) })
     const sql = ["SELECT count(*) FROM lamps", "SELECT n FROM lamps"]
     const { context, foundBy } = await searched({ list: [shop, other], sql })
@@ -348,7 +348,7 @@ describe("rows that say nothing", () => {
     expect(alone.foundBy).toBe("sql")
   })
 
-  test("a 0 that is no aggregate is an answer like any other", async () => {
+  test("a 0 that is not an aggregate is an ordinary answer", async () => {
     const shop = database("shop", { answer: rows(["balance"], [[0]]) })
     expect((await searched({ list: [shop, other], sql: ["SELECT balance FROM lamps"] })).foundBy).toBe("sql")
   })

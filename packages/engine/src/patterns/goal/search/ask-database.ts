@@ -1,20 +1,20 @@
 /**
- * The SQL agent: a model writes one SELECT over a database's schema, and its rows are evidence. Nothing here fails a run: what
- * cannot be asked has no rows, and the outcome says why.
+ * The SQL agent: a model writes one SELECT for a database's schema, and its rows are evidence. Failures do not fail the
+ * run: the outcome has no rows, and a reason.
  */
 import type { Json } from "../../../core/index.ts"
 import type { Context } from "../../../runtime/index.ts"
+import { clipped } from "../../../text/index.ts"
 import { reportIncomplete, tried } from "../../failures.ts"
-import type { BestDatabase, Database, QueryResult, Table } from "../../ports.ts"
+import type { BestDatabase, CypherQueries, Database, QueryResult, Table } from "../../ports.ts"
 import { type Evidence, keptRows, MAX_ROWS } from "../answer/evidence.ts"
-import type { SqlSearch } from "../goal-config.ts"
-import { DATABASES } from "../triage.ts"
+import type { GoalAgent, SqlSearch } from "../goal-config.ts"
+import { DATABASES, type DatabaseName } from "../triage.ts"
 import { schemaText } from "./database-text.ts"
 import { isOffline, selectMatching } from "./matching-rows.ts"
 import { type QueryOutcome, queryByModel, runQuery } from "./query-by-model.ts"
-import type { DatabaseName } from "./search-plan.ts"
 
-/** When a question is asked: for a model that writes a query. */
+/** The time of a question, for a model that writes a query. */
 export interface AskedAt {
   /** 2026-11-17, a Tuesday. */
   readonly date: string
@@ -35,16 +35,16 @@ export function askedAtOf(now: number): AskedAt {
   return { date: `${date}, a ${parts.get("weekday")}`, timeZone }
 }
 
-export function whenText(asked: AskedAt | undefined): string[] {
+function whenText(asked: AskedAt | undefined): string[] {
   return asked === undefined ? [] : [`Today is ${asked.date}. The time zone is ${asked.timeZone}.`]
 }
 
-/** What one source has for a question. */
+/** The result of one source for a question. */
 export type SourceOutcome =
   | {
       readonly outcome: "found"
       readonly evidence: readonly Evidence[]
-      /** Another source may know more: what was counted is zero, which is right as well as wrong. */
+      /** The count is zero, which may be right or wrong, so another source may know more. */
       readonly isDoubtful?: boolean
     }
   | { readonly outcome: "nothing" | "unrelated" | "failed"; readonly reason: string }
@@ -59,7 +59,7 @@ export async function askDatabase(
   const { id, name, kind } = database
   const { signal } = ctx
   const open = () => openDatabase(sql, id, signal)
-  // Values are for the model alone: the record has none.
+  // Values are only for the model. The record contains none.
   let withValues: string | undefined
   const read = async () => {
     const tables = await tablesOf(await open(), signal)
@@ -102,7 +102,7 @@ export async function askDatabase(
   })
 }
 
-/** As much as is known of them: a profile that cannot be had leaves the schema. */
+/** The profiled tables, or only the schema if there is no profile. */
 async function tablesOf(database: Database, signal: AbortSignal): Promise<readonly Table[]> {
   const profile = await database.profile?.({ signal }).catch((error: unknown) => {
     if (signal.aborted) throw error
@@ -110,8 +110,8 @@ async function tablesOf(database: Database, signal: AbortSignal): Promise<readon
   return profile?.tables ?? (await database.schema({ signal }))
 }
 
-/** The rows of a query as evidence, if they say anything. */
-export function rowsOutcome(
+/** The rows of a query as evidence, if they are informative. */
+function rowsOutcome(
   result: QueryResult,
   query: string,
   from: Pick<Evidence, "kind" | "source" | "location" | "writtenBy">,
@@ -132,13 +132,13 @@ export function rowsOutcome(
   return { outcome: "found", evidence: [evidence], isDoubtful: isOne && isZero(row, query) }
 }
 
-/** `count(*)` of nothing, alone or beside aggregates that are NULL. */
+/** A `count(*)` of 0, alone or with other aggregates that are NULL. */
 function isZero(row: readonly Json[], query: string): boolean {
   const isNone = (value: Json) => value === null || value === 0 || value === "0"
   return /\b(?:count|sum|total)\s*\(/i.test(query) && row.every(isNone)
 }
 
-/** Rows that have the words of the question, for a pipeline without a model that writes SQL. */
+/** Finds rows that contain words of the question, for a pipeline without a model that writes SQL. */
 async function queryByWords(
   { id, kind }: DatabaseName,
   goal: string,
@@ -188,14 +188,14 @@ function selectPrompt(
   ].join("\n")
 }
 
-/** The one SELECT in a model's answer; undefined where it wrote none. What the SQL may do is the database's business. */
+/** The one SELECT in a model's answer. Undefined if there is none. The database restricts what the SQL may do. */
 export function selectIn(answer: string): string | undefined {
   const sql = statementIn(answer)
   return /^[(\s]*(?:select|with)\b/i.test(withoutComments(sql)) ? sql : undefined
 }
 
-/** What a model wrote, out of its code block. */
-export function statementIn(answer: string): string {
+/** The statement that a model wrote, without its code fence. */
+function statementIn(answer: string): string {
   const block =
     /```(?:[ \t]*(?:\w+[ \t]*)?\r?\n|(?:sql|cypher)[ \t]+)([\s\S]*?)```/i.exec(answer)?.[1] ?? answer
   return block.trim().replace(/;\s*$/, "")
@@ -205,10 +205,10 @@ function withoutComments(sql: string): string {
   return sql.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, "")
 }
 
-// Selects the databases that the SQL agent queries. A list that cannot be loaded is reported in the answer and does not
-// fail the run.
+// Selects the databases that the SQL agent queries. If the list cannot be loaded, the answer reports it, and the run
+// continues.
 
-/** Null: there is none. */
+/** Null if there is none. */
 export async function databaseFor(
   sql: SqlSearch,
   goal: string,
@@ -248,7 +248,7 @@ async function csvOf({ csv, databases }: SqlSearch, signal: AbortSignal): Promis
   return (await databases.listDatabases({ signal })).filter(({ kind }) => kind === "csv")
 }
 
-/** The database of this id. Files come before databases of the same id. */
+/** The database with this id. Files take precedence over databases with the same id. */
 async function openDatabase(sql: SqlSearch, id: string, signal: AbortSignal): Promise<Database> {
   const files = await csvOf(sql, signal)
   const found = files.find((one) => one.id === id) ?? (await databaseNamed(sql, id, signal))
@@ -267,4 +267,61 @@ async function databaseNamed(
 
 function databaseName({ id, name, kind }: Database): DatabaseName {
   return { id, name, kind }
+}
+
+/** The graph agent: a model writes one Cypher query for the graph's schema, and its rows are evidence. */
+
+const MAX_SCHEMA = 16_000
+
+export async function askGraph(
+  name: string,
+  { schema: readSchema, query }: CypherQueries,
+  agent: GoalAgent,
+  question: { readonly goal: string; readonly askedAt?: AskedAt | undefined },
+  ctx: Context,
+): Promise<SourceOutcome> {
+  const { signal } = ctx
+  const schema = await tried(ctx, `schema of ${name}`, async () =>
+    clipped(await readSchema({ signal }), MAX_SCHEMA),
+  )
+  if (!schema.ok) return { outcome: "failed", reason: `its schema cannot be read: ${schema.reason}` }
+  if (schema.value === "") return { outcome: "nothing", reason: "it accepts no queries" }
+  const queried = await queryByModel(
+    {
+      id: name,
+      role: "Graph",
+      agent,
+      prompt: async (problem) => cypherPrompt(schema.value, question, problem),
+      read: cypherIn,
+      run: async (cypher) => await query(cypher, { rows: MAX_ROWS, signal }),
+    },
+    ctx,
+  )
+  if (!queried.ok) return { outcome: queried.isFailure ? "failed" : "nothing", reason: queried.reason }
+  const from = { kind: "graph", source: name, location: name, writtenBy: "model" } as const
+  return rowsOutcome(queried.result, queried.query, from)
+}
+
+function cypherPrompt(
+  schema: string,
+  { goal, askedAt }: { readonly goal: string; readonly askedAt?: AskedAt | undefined },
+  problem: string | undefined,
+): string {
+  return [
+    "Write one Cypher query (MATCH … RETURN …) that finds what the goal asks for, and nothing else: no explanation.",
+    `At most ${MAX_ROWS} rows are read. If this graph cannot have it, answer NONE.`,
+    ...whenText(askedAt),
+    "",
+    `Graph:\n${schema}`,
+    "",
+    `Goal: ${goal}`,
+    ...(problem === undefined ? [] : ["", problem]),
+  ].join("\n")
+}
+
+/** The query in a model's answer. Undefined if there is none. The graph restricts what the query may do. */
+export function cypherIn(answer: string): string | undefined {
+  const cypher = statementIn(answer)
+  const plain = cypher.replace(/^(?:\s+|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, "")
+  return /^(?:match|optional|unwind|with|return)\b/i.test(plain) ? cypher : undefined
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { agent } from "../../../agents/index.ts"
 import type { QueryResult } from "../../ports.ts"
 import { LAMPS, retriever, rows, shownEvidence, team, watched } from "../goal.test-support.ts"
-import { cypherIn } from "./ask-graph.ts"
+import { cypherIn } from "./ask-database.ts"
 
 const SCHEMA = "(:Person {name STRING})\n(:Person)-[:SELLS]->(:Lamp)"
 
@@ -30,7 +30,7 @@ function graph(answers: readonly (QueryResult | Error)[], schema: string | Error
 const cypher = "MATCH (p:Person)-[:SELLS]->(l:Lamp) RETURN p.name"
 
 describe("the graph agent", () => {
-  test("writes Cypher over the schema, and the rows are evidence beside what the searches find", async () => {
+  test("writes Cypher for the schema, and the rows are evidence beside the results of the searches", async () => {
     const people = graph([rows(["p.name"], [["Ann"]])])
     const agents = team({ a: ["Ann [1]."], sql: [`\`\`\`cypher\n${cypher};\n\`\`\``] })
     const { result } = await watched({
@@ -57,7 +57,7 @@ describe("the graph agent", () => {
     })
   })
 
-  test("gets what the graph says about a query, twice at most; the answer reports one that cannot be corrected", async () => {
+  test("receives the graph's error about a query at most twice; the answer reports one that cannot be corrected", async () => {
     const no = new Error("The query was refused: CREATE is not allowed.")
     const people = graph([no, no, no])
     const queries = ["MATCH (n) RETURN 1", "MATCH (n) RETURN 2", "MATCH (n) RETURN 3"]
@@ -76,7 +76,7 @@ describe("the graph agent", () => {
     ["the graph takes no queries", graph([], "")],
     ["the schema cannot be read", graph([], new Error("away"))],
     ["the graph is searched only", retriever("people", [LAMPS])],
-  ])("is not asked where %s", async (_, people) => {
+  ])("is not called if %s", async (_, people) => {
     const agents = team({ a: ["x"] })
     const { result } = await watched({ ...agents, graph: people, cypher: agents.sqlAgent })
     expect(result.status).toBe("completed")

@@ -22,7 +22,7 @@ test("shows at most 20 rows, and notes that there are more", () => {
   expect(formatRows(result(many.slice(0, 20)))).not.toContain("of")
 })
 
-test("a value stays in its place and is clipped", () => {
+test("a value stays in its column and is truncated", () => {
   expect(formatRows(result([[1, "a|b\nc"]]))).toBe("id | name\n1 | a\\|b c")
   expect(formatRows(result([[1, "x".repeat(300)]]))).toBe(`id | name\n1 | ${"x".repeat(200)}…`)
 })

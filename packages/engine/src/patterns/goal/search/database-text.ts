@@ -1,4 +1,4 @@
-/** Tables and rows as text for a prompt, bounded in size. */
+/** Renders tables and rows as text for a prompt, within size limits. */
 import type { Json } from "../../../core/index.ts"
 import { clipped } from "../../../text/index.ts"
 import { spaced, tellingWords } from "../../../text/internal.ts"
@@ -8,7 +8,7 @@ const MAX_TABLES = 60
 const MAX_COLUMNS = 80
 const MAX_DESCRIPTION = 200
 
-/** Characters of keys, values and sample rows, over all tables. */
+/** Maximum characters of keys, values and sample rows, over all tables. */
 const MAX_DETAILS = 24_000
 const MAX_VALUES = 12
 const MAX_VALUE = 40
@@ -16,11 +16,11 @@ const MAX_SAMPLES = 2
 const MAX_SAMPLE = 300
 
 export interface SchemaTextOptions {
-  /** With values of the data, which are for a model's prompt alone. */
+  /** Includes values of the data, which are only for a model's prompt. */
   readonly hasValues?: boolean | undefined
 }
 
-/** Of many tables, those with words of the goal come first; details are shown of those first. */
+/** Tables with words of the goal are first; the limit for details applies in that order. */
 export function schemaText(
   tables: readonly Table[],
   goal: string,
@@ -59,7 +59,7 @@ function remark(description: string | undefined): string {
     : ` -- ${clipped(description.replace(/\s+/g, " ").trim(), MAX_DESCRIPTION)}`
 }
 
-/** Keys first: a query is wrong without them. Then values, then rows. */
+/** Keys first, because a query is wrong without them. Then values, then rows. */
 function detailsOf(tables: readonly Table[], hasValues: boolean): ReadonlyMap<Table, readonly string[]> {
   const details = new Map<Table, string[]>()
   let room = MAX_DETAILS
@@ -139,6 +139,6 @@ export function formatRows(result: QueryResult, options: FormatOptions = {}): st
 
 function cell(value: Json, most: number): string {
   const text = value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
-  // A value stays on its line and in its column.
+  // Keeps a value on its line and in its column.
   return clipped(text.replace(/\s+/g, " "), most).replaceAll("|", "\\|")
 }

@@ -15,14 +15,14 @@ const ROW = "concat_ws(' ', id, customer, product, total, status, ordered_on)"
 const select = (goal: string) => selectMatching(TABLES, goal, 20)
 
 describe("the SELECT", () => {
-  test("is over the table that has most words of the goal, for rows that have the names in it", () => {
+  test("uses the table with most words of the goal, for rows that contain its names", () => {
     const row = "concat_ws(' ', name, city, since)"
     expect(select("In which city is the customer Berg og Dal?")).toBe(
       `SELECT name, city, since FROM customers WHERE ${row} ILIKE '%Berg%' AND ${row} ILIKE '%Dal%' LIMIT 20`,
     )
   })
 
-  test("shows rows with the other words first", () => {
+  test("lists rows with the other words first", () => {
     expect(select("Which orders of Nordlys Sport were cancelled?")).toBe(
       "SELECT id, customer, product, total, status, ordered_on FROM orders " +
         `WHERE ${ROW} ILIKE '%Nordlys%Sport%' ORDER BY CASE WHEN ${ROW} ILIKE '%cancel%' THEN 1 ELSE 0 END DESC LIMIT 20`,
@@ -35,19 +35,19 @@ describe("the SELECT", () => {
     "What is the average total of the orders?",
     "Show the latest order",
     "Which unit price is the lowest?",
-  ])("lists rows and works nothing out: %s", (goal) => {
+  ])("lists rows and computes nothing: %s", (goal) => {
     const sql = select(goal)
     expect(sql).toMatch(/^SELECT (?:[\w"]+(?: price| name)?"?(?:, )?)+ FROM /)
     expect(sql).not.toMatch(/\b(?:count|sum|avg|min|max|group by)\b/i)
   })
 
-  test("a name cannot end the text that it is in", () => {
+  test("a name cannot end the string that contains it", () => {
     const sql = select(`Which orders has O'Hara'); DROP TABLE orders; --?`) ?? ""
     expect(sql).toContain("'%O''Hara%'")
     expect(sql.replaceAll(/'(?:[^']|'')*'/g, "")).not.toMatch(/drop|;|--/i)
   })
 
-  test("knows a table by values of its columns", () => {
+  test("finds a table by values of its columns", () => {
     const kinds = { name: "kind", type: "text", values: ["Backpacks", "tents"] }
     const tables = [...TABLES, { name: "prd", columns: [...columns("nm, wt"), kinds] }]
     expect(selectMatching(tables, "Which backpack is the heaviest?", 20)).toMatch(/ FROM prd /)
@@ -59,7 +59,7 @@ describe("the SELECT", () => {
     expect(sql).not.toContain("ILIKE")
   })
 
-  test("is not written where no table has a word of the goal", () => {
+  test("is not written if no table has a word of the goal", () => {
     expect(select("How do I wash a sleeping bag?")).toBeUndefined()
     expect(selectMatching([], "orders", 20)).toBeUndefined()
   })
@@ -73,7 +73,7 @@ test("an agent is offline by the model that answers for it", async () => {
   expect(await isOffline(named("nobody/nothing") as never)).toBe(false)
 })
 
-test("the pipeline lists matching rows itself where its SQL agent is offline, and says where no table fits", async () => {
+test("the pipeline lists matching rows itself if its SQL agent is offline, and reports that no table matches", async () => {
   const ask = async (goal: string) => {
     const shop = database("shop", { answer: rows(["n"], [[7]]) })
     const agents = team({ triage: [triaged({ preferred_agent: "sql" } as never)], a: ["done"] })

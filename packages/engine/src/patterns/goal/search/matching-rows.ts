@@ -1,6 +1,6 @@
 /**
- * A SELECT that lists the rows of one table which have the words of a goal, for a pipeline whose SQL agent is the offline
- * model. That one writes no SQL. Rows are listed, never counted or added up: a wrong number is worse than none.
+ * Writes a SELECT for the rows of one table that contain words of a goal. A pipeline whose SQL agent is the offline model
+ * uses it, because that model writes no SQL. Rows are listed, never counted or summed: a wrong number is worse than none.
  */
 
 import { isAgent } from "../../../agents/index.ts"
@@ -9,7 +9,7 @@ import { spaced, tellingWords } from "../../../text/internal.ts"
 import type { Database, Table } from "../../ports.ts"
 import type { GoalAgent } from "../goal-config.ts"
 
-/** Whether the offline model answers for this agent. A model that cannot be loaded is reported when it is asked. */
+/** Whether the agent uses the offline model. A model that cannot be loaded is reported when it is called. */
 export async function isOffline(agent: GoalAgent): Promise<boolean> {
   if (!isAgent(agent)) return false
   try {
@@ -20,7 +20,7 @@ export async function isOffline(agent: GoalAgent): Promise<boolean> {
 }
 
 const MAX_WORDS = 12
-/** Words that say what to do with rows, and are in none. */
+/** Words that describe an operation on rows, and do not occur in them. */
 const ASKING = new Set(
   tellingWords(
     "show list find name count number total sum average mean altogether overall least fewest lowest smallest cheapest " +
@@ -28,7 +28,7 @@ const ASKING = new Set(
   ),
 )
 
-/** Undefined where no table has a word of the goal in its name, columns or description. */
+/** Undefined if no table has a word of the goal in its name, columns or description. */
 export function selectMatching(
   tables: readonly Table[],
   goal: string,
@@ -41,7 +41,7 @@ export function selectMatching(
   const table = tables[fits.indexOf(best)]
   if (table === undefined || best === 0) return undefined
   const columns = table.columns.map(({ name }) => name).join(", ")
-  // There LIKE ignores the case of letters, and ILIKE is unknown.
+  // In these databases LIKE ignores case, and ILIKE does not exist.
   const like = kind === "sqlite" || kind === "mysql" ? "LIKE" : "ILIKE"
   const has = (text: string) => `concat_ws(' ', ${columns}) ${like} ${literal(text)}`
   const names = namesIn(goal)
@@ -76,14 +76,17 @@ const NAME = /(?<=[\p{L}\p{N},] )\p{Lu}[\p{L}\p{N}'’&.-]*(?: (?:\p{Lu}[\p{L}\p
 const CODE = /(?<![\p{L}\p{N}-])\p{L}+[-_]?\p{N}[\p{L}\p{N}_-]*/gu
 const MONTH = /^(?:january|february|march|april|may|june|july|august|september|october|november|december)\b/i
 
-/** What a row must have: names, codes, text in quotes. The capital of the goal's first word does not make it a name. */
+/**
+ * Terms that a row must contain: names, codes, text in quotes. The capital of the goal's first word does not make it a
+ * name.
+ */
 function namesIn(goal: string): string[] {
   const found = [QUOTED, NAME, CODE].flatMap((pattern) => goal.match(pattern) ?? [])
   const plain = found.map((name) => name.replace(/^["“]|["”'’?.!,]{1,3}$/gu, ""))
   return [...new Set(plain)].filter((name) => !MONTH.test(name) && tellingWords(name).length > 0)
 }
 
-/** A pattern for LIKE. Characters that are more than themselves in one stand for any character. */
+/** A pattern for LIKE. Special characters are replaced with the wildcard for one character. */
 function literal(text: string): string {
   const pattern = text.replace(/[\\%_]/g, "_").replace(/\s+/g, "%")
   return `'%${pattern.replaceAll("'", "''")}%'`

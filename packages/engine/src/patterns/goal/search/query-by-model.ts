@@ -1,6 +1,6 @@
 /**
- * A model writes one query, and what the database says about it goes back to the model, twice at most. Nothing here fails a
- * run: the outcome says what went wrong.
+ * Lets a model write one query. An error of the database is sent back to the model, at most twice. Failures do not fail
+ * the run: the outcome has the reason.
  */
 import type { Context } from "../../../runtime/index.ts"
 import { isNoFailure, messageOf, type Tried, tried } from "../../failures.ts"
@@ -12,11 +12,11 @@ import type { GoalAgent } from "../goal-config.ts"
 const MAX_CORRECTIONS = 2
 
 export interface QueryTask {
-  /** Names its steps. */
+  /** The prefix of its step names. */
   readonly id: string
   readonly role: Role
   readonly agent: GoalAgent
-  /** `problem` is what was wrong with the queries before. */
+  /** `problem` describes the errors of earlier queries. */
   prompt(problem: string | undefined): Promise<string>
   /** The query in the model's answer. */
   read(answer: string): string | undefined
@@ -28,7 +28,7 @@ interface Queried {
   readonly result: QueryResult
 }
 
-/** A model that finds nothing to ask for has answered; one that cannot be asked has failed. */
+/** A model that writes no query has answered; a model that cannot be called has failed. */
 export type QueryOutcome =
   | ({ readonly ok: true } & Queried)
   | { readonly ok: false; readonly reason: string; readonly isFailure: boolean }
@@ -41,7 +41,7 @@ export async function queryByModel(task: QueryTask, ctx: Context): Promise<Query
     const scope = corrections === 0 ? ctx : ctx.scope(`corrected${again(corrections)}`)
     const written = await write(task, problems, scope)
     if (!written.ok && query === undefined) return written
-    // What it repeats, or cannot correct, fails for the reason known.
+    // If the model repeats the query, or does not correct it, the known error is the result.
     if (!written.ok || written.value === query) break
     query = written.value
     const key = corrections === 0 ? `query ${task.id}` : `corrected query ${task.id}${again(corrections)}`
@@ -58,7 +58,7 @@ function again(corrections: number): string {
   return corrections === 1 ? "" : ` ${corrections}`
 }
 
-/** A recorded query: at most the rows that are shown, and whether there are more. */
+/** A recorded query: at most the rows that are shown, and whether more exist. */
 export async function runQuery(
   key: string,
   run: () => Promise<QueryResult>,
@@ -70,7 +70,7 @@ export async function runQuery(
   })
 }
 
-/** No query would do any better. */
+/** Whether no query could succeed. */
 function isUnreachable(result: Tried<unknown>): boolean {
   return !result.ok && (result.code?.startsWith("DATABASE_") ?? false)
 }

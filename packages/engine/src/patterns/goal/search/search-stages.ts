@@ -1,44 +1,59 @@
 /**
- * The searches of a lane. Each makes the next attempts of the plan, until one finds something or another stage is to continue.
- * What was found, and what was tried, is in the lane's state.
+ * The searches of a lane. Each stage makes the next attempts of the plan, until one has results or another stage must
+ * continue. Results and attempts are in the lane's state.
  */
 import { node } from "../../../builder/index.ts"
+import { SuperstepError } from "../../../core/index.ts"
 import { append, type Context, channel, replace } from "../../../runtime/index.ts"
+import { clipped } from "../../../text/index.ts"
 import { isNoFailure, messageOf, reportIncomplete } from "../../failures.ts"
+import type { Found } from "../../ports.ts"
 import { agentStage } from "../../stage-node.ts"
 import type { Evidence } from "../answer/evidence.ts"
+import { askAgent, textOf } from "../ask-agent.ts"
 import { type GoalConfig, type GoalSearch, isRetriever, type SqlSearch } from "../goal-config.ts"
-import type { SearchChoice } from "../triage.ts"
-import { type AskedAt, askDatabase, csvDatabases, databaseFor, type SourceOutcome } from "./ask-database.ts"
-import { askGraph } from "./ask-graph.ts"
+import {
+  type Attempt,
+  type Candidate,
+  type DatabaseName,
+  type SearchChoice,
+  type SearchStage,
+  stageOf,
+} from "../triage.ts"
+import {
+  type AskedAt,
+  askDatabase,
+  askGraph,
+  csvDatabases,
+  databaseFor,
+  type SourceOutcome,
+} from "./ask-database.ts"
 import { isOffline } from "./matching-rows.ts"
-import { type FoundPassages, mergeByRank, searchPassages } from "./search-passages.ts"
-import { type Attempt, type Candidate, type DatabaseName, type SearchStage, stageOf } from "./search-plan.ts"
 
 export interface LaneInput {
   readonly goal: string
   readonly target: string
   readonly search: SearchChoice
-  /** Sources that may answer, the likeliest first. */
+  /** Sources that may answer, the most likely first. */
   readonly candidates?: readonly Candidate[] | undefined
   readonly askedAt?: AskedAt | undefined
 }
 
-/** Which search gave the evidence that comes first. */
+/** The search that returned the first evidence. */
 export type FoundBy = SearchStage | "nothing"
 
 /** A source that was searched, in the order of the attempts. */
 export interface GoalRoute {
-  /** The assistant that it was for. */
+  /** The assistant that the search was for. */
   readonly target: string
   readonly by: SearchStage
-  /** What was searched, by its name. */
+  /** The name of the source. */
   readonly source?: string | undefined
   readonly outcome: SourceOutcome["outcome"]
   readonly reason?: string | undefined
 }
 
-/** Where the lane continues. */
+/** The next stage of the lane. */
 export interface Searched {
   readonly to: SearchStage | "assistant"
 }
@@ -48,17 +63,17 @@ const plan = channel("plan", replace<readonly Attempt[]>([]))
 export const evidence = channel("evidence", replace<readonly Evidence[]>([]))
 export const foundBy = channel("foundBy", replace<FoundBy>("nothing"))
 export const routes = channel("routes", append<GoalRoute>())
-/** What the graph has, until the documents are searched too. */
+/** Results of the graph, until the documents are searched too. */
 const inGraph = channel("inGraph", replace<readonly Evidence[]>([]))
-/** The ids of the databases that were asked. */
+/** The ids of the queried databases. */
 const databasesAsked = channel("databasesAsked", replace<readonly string[]>([]))
 export const searchState = [asked, plan, evidence, foundBy, routes, inGraph, databasesAsked] as const
 
-/** Each costs a model call, or several. */
+/** Each costs one or more model calls. */
 const MAX_DATABASES = 4
 const RESULTS = 10
 
-/** Where the lane goes with what is left of the plan. */
+/** The next stage for the rest of the plan. */
 export function nextStage(
   rest: readonly Attempt[],
   search: SearchChoice,
@@ -81,7 +96,7 @@ function report(by: SearchStage, source: string | undefined, found: SourceOutcom
   ctx.log("info", text, { target, by, ...name })
 }
 
-/** Asks the databases at the head of the plan that belong to this stage. */
+/** Queries the databases at the head of the plan that belong to this stage. */
 export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: GoalConfig) {
   return agentStage(stage, async (_: Searched, ctx): Promise<Searched> => {
     const { goal, search, askedAt } = ctx.state.get(asked)
@@ -101,7 +116,7 @@ export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: Goal
         continue
       }
       ids.push(database.id)
-      // Each under its own name, so that after a restart each finds its own records.
+      // Each has its own scope, so that after a restart each finds its own records.
       const found = await askDatabase(sql, database, goal, askedAt, ctx.scope(database.id))
       reportDatabase(database, found, ctx)
       report(stage, database.name, found, ctx)
@@ -119,7 +134,7 @@ export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: Goal
   })
 }
 
-/** The plan with databases at its head, where this stage finds them itself. */
+/** The plan with databases at its head, if this stage finds them itself. */
 async function resolved(
   stage: "sql" | "csv",
   attempts: readonly Attempt[],
@@ -144,7 +159,7 @@ async function resolved(
   return attempts
 }
 
-/** Each database once. */
+/** Without duplicate databases. */
 function withDatabases(
   databases: readonly DatabaseName[],
   rest: readonly Attempt[],
@@ -174,7 +189,7 @@ function reportDatabase(
   })
 }
 
-/** Searches the graph, and queries it. The documents are searched next, and the two are merged there. */
+/** Searches and queries the graph. The documents are searched next, and the results are merged there. */
 export function graphStage(graph: GoalSearch, config: GoalConfig) {
   return agentStage("graph", async (_: Searched, ctx): Promise<Searched> => {
     const { search } = ctx.state.get(asked)
@@ -200,7 +215,7 @@ async function queriedGraph(
   return found.outcome === "found" ? found.evidence : []
 }
 
-/** Searches the documents, and merges what the graph has with it. */
+/** Searches the documents, and merges the results with those of the graph. */
 export function vectorStage(config: GoalConfig) {
   return node("vector", async (_: Searched, ctx): Promise<Searched> => {
     const { search } = ctx.state.get(asked)
@@ -218,7 +233,7 @@ export function vectorStage(config: GoalConfig) {
   })
 }
 
-/** Where something else is searched too, a failure counts as no results, and the answer reports it. */
+/** If another source is searched too, a failure counts as no results, and the answer reports it. */
 async function passagesOf(
   stage: "graph" | "vector",
   search: GoalSearch,
@@ -249,4 +264,91 @@ function outcomeOf({ evidence: found, unrelated }: FoundPassages): SourceOutcome
   if (unrelated === 0) return { outcome: "nothing", reason: "no passage matches" }
   const what = unrelated === 1 ? "1 passage is" : `${unrelated} passages are`
   return { outcome: "unrelated", reason: `${what} about something else` }
+}
+
+/** Searches an index or a graph, or calls an agent that searches. The results are evidence, the best first. */
+
+const MAX_SKIPPED = 20
+/** Maximum characters of a passage. */
+const MAX_PASSAGE = 4_000
+/** Less relevant passages are more likely about something else (`Found.relevance`). */
+const MIN_RELEVANCE = 0.5
+/** The limit for a source that was chosen for the question. */
+const MIN_RELEVANCE_CHOSEN = 0.25
+
+interface FoundPassages {
+  readonly evidence: readonly Evidence[]
+  /** Passages that were omitted because they are about something else. */
+  readonly unrelated: number
+}
+
+interface PassagesQuery {
+  readonly goal: string
+  readonly limit: number
+  /** Whether the source was chosen for the question, as opposed to a fallback. */
+  readonly isChosen: boolean
+}
+
+async function searchPassages(
+  stage: "graph" | "vector",
+  search: GoalSearch,
+  { goal, limit, isChosen }: PassagesQuery,
+  ctx: Context,
+): Promise<FoundPassages> {
+  const kind = stage === "graph" ? "graph" : "documents"
+  const { name } = search
+  if (!isRetriever(search)) {
+    const text = textOf(await askAgent("Search", search, goal, ctx)).trim()
+    return { evidence: text === "" ? [] : [{ kind, source: name, location: name, text }], unrelated: 0 }
+  }
+  const { skipped, ...found } = await ctx.step(`${stage} search of ${name}`, async () => {
+    try {
+      const all = (await search.search(goal, { limit, signal: ctx.signal })).slice(0, limit)
+      const least = isChosen ? MIN_RELEVANCE_CHOSEN : MIN_RELEVANCE
+      const related = all.filter(({ relevance = 1 }) => relevance >= least)
+      return {
+        evidence: related.map((one) => passageOf(kind, name, one)),
+        unrelated: all.length - related.length,
+        skipped: (search.skipped?.() ?? []).slice(0, MAX_SKIPPED),
+      }
+    } catch (cause) {
+      if (isNoFailure(cause, ctx)) throw cause
+      const reason = messageOf(cause).replace(/(?<![.\s])[.\s]+$/, "")
+      throw new SuperstepError("SEARCH_FAILED", `The ${stage} search of "${name}" failed: ${reason}.`, {
+        cause,
+      })
+    }
+  })
+  for (const { source, reason } of skipped) reportIncomplete(ctx, source, reason)
+  return found
+}
+
+function passageOf(kind: "graph" | "documents", source: string, found: Found): Evidence {
+  const { text, score, relevance, source: location, title } = found
+  return {
+    kind,
+    source,
+    location,
+    ...(title !== undefined && title !== "" && { title }),
+    score,
+    ...(relevance !== undefined && { relevance }),
+    text: clipped(text.trim(), MAX_PASSAGE),
+  }
+}
+
+/** The constant of reciprocal rank fusion, at its usual value. */
+const RANK_CONSTANT = 60
+
+/** Merges several orders by the sum of 1 / (60 + rank), because scores of different searches are not comparable. */
+function mergeByRank(orders: readonly (readonly Evidence[])[]): Evidence[] {
+  const sums = new Map<string, { evidence: Evidence; sum: number }>()
+  for (const order of orders) {
+    for (const [rank, evidence] of order.entries()) {
+      const key = JSON.stringify([evidence.location, evidence.text, evidence.query])
+      const { sum = 0, evidence: first = evidence } = sums.get(key) ?? {}
+      sums.set(key, { evidence: first, sum: sum + 1 / (RANK_CONSTANT + rank + 1) })
+    }
+  }
+  // The sort is stable: equal sums keep the order of the searches.
+  return [...sums.values()].sort((a, b) => b.sum - a.sum).map(({ evidence }) => evidence)
 }

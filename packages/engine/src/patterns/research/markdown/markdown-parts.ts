@@ -1,9 +1,7 @@
 /**
- * Markdown as a parser reads it: where code, links, images, HTML and plain text are in the source. Offsets are exact, so that
- * one part can be changed and the rest stays as it was written.
- *
- * A report is shown by programs that read Markdown differently. It is read in two dialects: CommonMark, and with GitHub's
- * tables, footnotes and bare addresses.
+ * The structure of Markdown: where code, links, images, HTML and plain text are in the source. Offsets are exact, so that
+ * one part can be changed and the rest stays unchanged. Viewers of a report parse Markdown differently, so it is parsed
+ * in two dialects: CommonMark, and with GitHub's tables, footnotes and bare addresses.
  */
 import { parse, postprocess, preprocess } from "micromark"
 import { gfmAutolinkLiteral } from "micromark-extension-gfm-autolink-literal"
@@ -11,7 +9,6 @@ import { gfmFootnote } from "micromark-extension-gfm-footnote"
 import { gfmTable } from "micromark-extension-gfm-table"
 import { decodeString } from "micromark-util-decode-string"
 import type { Event, Extension, Token, TokenType } from "micromark-util-types"
-import { isCheapMarkdown } from "./markdown-cost.ts"
 
 export interface Range {
   readonly start: number
@@ -22,21 +19,21 @@ interface LinkPart extends Range {
   readonly kind: "link" | "image"
   /** Between its brackets. */
   readonly label: Range
-  /** Undefined for one that refers to a definition. */
+  /** Undefined for a reference to a definition. */
   readonly target: string | undefined
 }
 
 interface Heading extends Range {
   readonly level: number
-  /** Its words; undefined for one without any. */
+  /** Its text. Undefined if it has none. */
   readonly content: Range | undefined
 }
 
-/** Text that says something: a paragraph, also in a list, or a table with rows. */
+/** A block with content: a paragraph, also in a list, or a table with rows. */
 interface TextBlock extends Range {
-  /** How many lists it is in. */
+  /** The number of lists around it. */
   readonly depth: number
-  /** Where text can be added to it. */
+  /** The offset at which text can be added. */
   readonly markAt: number
 }
 
@@ -47,20 +44,22 @@ export interface MarkdownParts {
   readonly links: readonly LinkPart[]
   /** `[name]: address`. */
   readonly definitions: readonly Range[]
-  /** `[^name]: …`; the text of a footnote is read like any other. */
+  /** `[^name]: …`. The text of a footnote is ordinary text. */
   readonly footnotes: readonly Range[]
   /** `<https://…>`. */
   readonly autolinks: readonly Range[]
   readonly html: readonly (Range & { readonly isBlock: boolean })[]
-  /** What is shown as it is, in order. `data` has no escapes and no entities; an `address` is made a link by GitHub. */
+  /**
+   * Text that is shown unchanged, in order. `data` has no escapes and no entities; GitHub turns an `address` into a link.
+   */
   readonly text: readonly (Range & { readonly kind: "data" | "escaped" | "address" })[]
-  /** The fence that a code block at the end is missing. */
+  /** The closing fence that a code block at the end lacks. */
   readonly openFence: string | undefined
 }
 
 export type MarkdownDialect = "commonmark" | "github"
 
-// Emphasis says nothing about links, and reading it takes the square of the text's length.
+// Emphasis does not affect links, and parsing it is quadratic in the length of the text.
 const NO_EMPHASIS: Extension = { disable: { null: ["attention"] } }
 const DIALECTS: Readonly<Record<MarkdownDialect, readonly Extension[]>> = {
   commonmark: [NO_EMPHASIS],
@@ -68,7 +67,7 @@ const DIALECTS: Readonly<Record<MarkdownDialect, readonly Extension[]>> = {
 }
 
 const KEPT = 6
-/** The same text is read several times over, by one pass after the other. */
+/** Several passes parse the same text. */
 const recent = new Map<string, MarkdownParts>()
 
 export function markdownParts(text: string, dialect: MarkdownDialect): MarkdownParts {
@@ -233,7 +232,7 @@ export function outsideCode(text: string, change: (plain: string) => string): st
   return changed + change(text.slice(at))
 }
 
-/** As long as the text, its lines at the same places, with nothing to be read where there is code. */
+/** The same text with code replaced by blanks, so that its length and its lines stay the same. */
 export function codeMasked(text: string): string {
   let masked = ""
   let at = 0
@@ -247,4 +246,67 @@ export function codeMasked(text: string): string {
 /** Text that is too costly to parse loses its markup anyway. */
 function codeIn(text: string): readonly Range[] {
   return isCheapMarkdown(text) ? markdownParts(text, "github").code : []
+}
+
+/**
+ * Estimates the cost of parsing Markdown. The parser is quadratic in the number of brackets in a paragraph, and in the
+ * number of nested quotes and lists in one line. Text that would take too long keeps its words and loses its markup.
+ */
+
+/** In microseconds, measured on hostile texts: about a second. */
+const MAX_COST = 800_000
+const PER_CHARACTER = 2.4
+const PER_LINE = 40
+const PER_BRACKET_AND_CHARACTER = 0.01
+const PER_MARKER_PAIR = 0.02
+
+const MARKERS = /^[ \t]*(?:(?:[>*+-]|\d{1,9}[.)])[ \t]*)+/
+/** A line that starts a block of its own. */
+const OWN_BLOCK = /^(?: {0,3}[*+-] \S|#|\s*$)/
+
+export function isCheapMarkdown(text: string): boolean {
+  let cost = text.length * PER_CHARACTER
+  let [length, brackets] = [0, 0]
+  for (const line of text.split("\n")) {
+    const marks = MARKERS.exec(line)?.[0].length ?? 0
+    cost += PER_LINE + marks * marks * PER_MARKER_PAIR
+    if (OWN_BLOCK.test(line)) [length, brackets] = [0, 0]
+    const more = count(line, "[") + count(line, "]")
+    // The cost of the paragraph with this line, minus its cost without it.
+    cost += ((length + line.length) * (brackets + more) - length * brackets) * PER_BRACKET_AND_CHARACTER
+    length += line.length
+    brackets += more
+    if (cost > MAX_COST) return false
+  }
+  return true
+}
+
+function count(text: string, character: string): number {
+  let found = 0
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) found++
+  return found
+}
+
+const LOOK_ALIKES: Readonly<Record<string, string>> = {
+  "[": "(",
+  "]": ")",
+  "<": "‹",
+  ">": "›",
+  "`": "'",
+  "~": "∼",
+  "\\": "∖",
+  "&": "＆",
+  "@": "＠",
+  "|": "¦",
+}
+
+/** Plain text in which, by construction, no parser finds links, HTML or code. */
+export function withoutMarkup(text: string): string {
+  return text
+    .replace(/[[\]<>`~\\&@|]/g, (character) => LOOK_ALIKES[character] ?? "")
+    .replace(/\/\//g, "⁄⁄")
+    .replace(/www\./gi, "www ")
+    .split(/\r\n?|\n/)
+    .map((line) => line.replace(MARKERS, "").trimStart())
+    .join("\n")
 }

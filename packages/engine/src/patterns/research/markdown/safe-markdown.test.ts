@@ -3,20 +3,20 @@ import MarkdownIt from "markdown-it"
 import { describe, expect, test } from "vitest"
 import { finishReport, reportMarkdown } from "../report/finish-report.ts"
 import type { ResearchSource } from "../report/report.ts"
-import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
+import { isCheapMarkdown, withoutMarkup } from "./markdown-parts.ts"
 import { safeMarkdown } from "./safe-markdown.ts"
 
-/** Another parser than the one that the code uses, with all that it can make links of, and no safety of its own. */
+/** A parser other than the one in the code, with all its link features, and without safety. */
 const reader = new MarkdownIt({ html: true, linkify: true })
 reader.validateLink = () => true
-// Bare names such as `a.md` are files more often than hosts.
+// Bare names such as `a.md` are more often files than hosts.
 reader.linkify.set({ fuzzyLink: false })
 const plainReader = new MarkdownIt("commonmark", { html: true })
 plainReader.validateLink = () => true
 
 const LAYOUT = /^<\/?(?:br|sub|sup|b|i|em|strong|u|s|kbd)\s*\/?>$/i
 
-/** Every address and piece of HTML that a reader of the text would get. */
+/** Every address and piece of HTML in the rendered text. */
 function activeIn(text: string): string[] {
   return [reader, plainReader].flatMap((one) =>
     one
@@ -79,13 +79,13 @@ describe("text from a model has no external link, no image and no HTML (S1, S2)"
     )
   })
 
-  test("words, code, tables and emphasis stay as they were written", () => {
+  test("words, code, tables and emphasis stay unchanged", () => {
     const text =
       "# A *b* __c__\n\n- x [sic] `[y](javascript:z)` \\[w\\]\n  1. y\n\n|a|b|\n|-|-|\n|1|2|\n\n```html\n<img src=x>\n[a](javascript:x)\n```\n\n    [code](//x.example)\n\nH<sub>2</sub>O<br>1 < 2 & 3"
     expect(safeMarkdown(text)).toBe(text)
   })
 
-  test("a code block that is left open is closed", () => {
+  test("an unclosed code block is closed", () => {
     expect(safeMarkdown("a\n\n~~~~js\nx")).toBe("a\n\n~~~~js\nx\n~~~~")
     expect(safeMarkdown("- ```\n  x")).toBe("- ```\n  x")
   })
@@ -106,7 +106,7 @@ const hostile = fc
   .array(fc.oneof({ weight: 6, arbitrary: piece }, link, nested), { maxLength: 30 })
   .map((pieces) => pieces.join(""))
 
-test("whatever is put together of hostile fragments, another parser finds nothing in it", () => {
+test("another parser finds nothing in any combination of hostile fragments", () => {
   fc.assert(
     fc.property(hostile, (text) => {
       const safe = safeMarkdown(text)
@@ -117,7 +117,7 @@ test("whatever is put together of hostile fragments, another parser finds nothin
   )
 })
 
-test("a report of them links to its sources alone", () => {
+test("a report of them links only to its sources", () => {
   const source = { url: "https://a.example/", title: "A" }
   fc.assert(
     fc.property(hostile, hostile, (text, title) => {
@@ -161,7 +161,7 @@ describe("text that is too costly to parse", () => {
     )
   })
 
-  test("is not one of ordinary length", () => {
+  test("does not include text of ordinary length", () => {
     const list = "- Tea is brewed [1][2], says [the guide](https://a.example/tea) in its [second] part.\n"
     expect(
       isCheapMarkdown(`# Tea\n\n${list.repeat(1_000)}\n\n${`${"Tea. ".repeat(100)}[1] \n\n`.repeat(200)}`),

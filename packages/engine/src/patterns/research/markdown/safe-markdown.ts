@@ -1,17 +1,23 @@
 /**
- * Removes links from text that a model wrote. The model may invent addresses, or a page that it read may have asked for them.
- * A viewer of the report loads its images, so an image address can leak the report's content. The words stay.
+ * Removes links from text that a model wrote. The model may invent addresses, or a page that it read may have asked for
+ * them. A viewer of the report loads its images, so an image address can leak the report's content. The words stay.
  *
- * S1 in no Markdown dialect does the result have a link (but to a heading of the text itself), an image, a definition of a link
- *    or of a footnote, or HTML but for tags that lay out text.
- * S2 addresses that are written out become code, which no viewer turns into a link, but for those that the caller knows.
+ * S1 In no Markdown dialect does the result have a link (except to a heading of the text itself), an image, a definition
+ *    of a link or of a footnote, or HTML other than tags that lay out text.
+ * S2 Addresses in the text become code, which no viewer turns into a link, except those that the caller knows.
  *
- * Parts are changed where the parser found them, and the result is parsed again until it holds: taking one link out can make
- * another one. Text that does not settle soon, or that is too costly to parse, loses all of its markup.
+ * Parts are changed where the parser found them, and the result is parsed again until it is stable: removing one link can
+ * create another one. Text that does not become stable soon, or that is too costly to parse, loses all of its markup.
  */
 import { decodeString } from "micromark-util-decode-string"
-import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
-import { type MarkdownDialect, type MarkdownParts, markdownParts, type Range } from "./markdown-parts.ts"
+import {
+  isCheapMarkdown,
+  type MarkdownDialect,
+  type MarkdownParts,
+  markdownParts,
+  type Range,
+  withoutMarkup,
+} from "./markdown-parts.ts"
 
 interface Edit extends Range {
   readonly text: string
@@ -19,13 +25,13 @@ interface Edit extends Range {
   readonly isLine?: boolean
 }
 
-/** The number of a source that is linked to. */
+/** The number of a source that a link points to. */
 export type NumberOf = (url: string) => number | undefined
 
 const MAX_ROUNDS = 10
 const DIALECTS: readonly MarkdownDialect[] = ["github", "commonmark"]
 
-/** Whether an address may stay as it is written. */
+/** Whether an address may stay unchanged. */
 export type IsKnownAddress = (address: string) => boolean
 
 /** A link to one of the sources becomes its number. */
@@ -67,8 +73,8 @@ function editsOf(text: string, parts: MarkdownParts, { numberOf, isKnown, isStri
     ...parts.autolinks.map((range) => autolinkEdit(text, range)),
     ...htmlEdits(text, parts),
     ...addressEdits(text, parts, isKnown),
-    // A stray backtick would begin code together with one of those that are written around an address; and parsers do not
-    // agree on which of three backticks belong together.
+    // A stray backtick would start code together with one of those around an address, and parsers disagree on which of
+    // three backticks belong together.
     ...characterEdits(text, parts, /`/g, () => "&#96;"),
   ]
   if (isStrict && found.length > 0) {
@@ -86,7 +92,7 @@ const CITATION = /^\^?\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*$/
 
 function linkEdits(text: string, { links }: MarkdownParts, numberOf: NumberOf): Edit[] {
   return links.flatMap(({ kind, start, end, label, target }): Edit[] => {
-    // One by name is text when its definition is gone.
+    // A link by name is plain text without its definition.
     if (kind === "link" && target === undefined) return []
     if (kind === "link" && target?.startsWith("#")) return []
     const said = text.slice(label.start, label.end).trim()
@@ -100,7 +106,7 @@ function linkEdits(text: string, { links }: MarkdownParts, numberOf: NumberOf): 
   })
 }
 
-/** Of a definition that has a line for itself, the line. */
+/** The whole line of a definition that is alone on it. */
 function withItsLine(text: string, { start, end }: Range): Edit {
   const lineStart = text.lastIndexOf("\n", start - 1) + 1
   const lineEnd = text.indexOf("\n", end)
@@ -117,7 +123,7 @@ function autolinkEdit(text: string, { start, end }: Range): Edit {
   return { start, end, text: asCode(text, start, end, address) }
 }
 
-/** Of HTML, only what lays out text. */
+/** HTML tags that only lay out text. */
 const LAYOUT = /^<\/?(?:br|sub|sup|b|i|em|strong|u|s|kbd)\s*\/?>$/i
 
 function htmlEdits(text: string, { html }: MarkdownParts): Edit[] {
@@ -129,18 +135,21 @@ function htmlEdits(text: string, { html }: MarkdownParts): Edit[] {
   })
 }
 
-/** A tag with a line for itself: parsers that know other spaces than CommonMark take it, and what follows, for a block of HTML. */
+/**
+ * Whether a tag is alone on its line. Parsers that accept more kinds of spaces than CommonMark treat it, and what
+ * follows, as a block of HTML.
+ */
 function isAlone(text: string, { start, end }: Range): boolean {
   const lineEnd = text.indexOf("\n", end)
   if (text.slice(end, lineEnd < 0 ? text.length : lineEnd).trim() !== "") return false
   return /^[\s>*+\-\d.)]*$/.test(text.slice(text.lastIndexOf("\n", start - 1) + 1, start))
 }
 
-/** Addresses that some program makes links of: with a scheme, of the web, of mail. */
+/** Addresses that some programs turn into links: with a scheme, of the web, of mail. */
 const ADDRESS =
   /(?:\b[a-z][a-z0-9+.-]{0,30}:)?\/\/[^\s<>"'`|\\/][^\s<>"'`|\\]*|\bwww\.[^\s<>"'`|\\]+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w-]+(?:\.[\w-]+)*/giu
 
-/** Each run of text that has no markup in it: addresses in it become code. */
+/** Turns addresses into code, in each run of text without markup. */
 function addressEdits(text: string, { text: pieces }: MarkdownParts, isKnown: IsKnownAddress): Edit[] {
   const edits: Edit[] = []
   for (let i = 0; i < pieces.length; ) {
@@ -198,13 +207,13 @@ function rewritten(shown: string, addresses: readonly { at: number; address: str
   return text + literal(shown.slice(at))
 }
 
-/** Code that is next to it stays apart. */
+/** Separates it from adjacent code. */
 function asCode(text: string, start: number, end: number, address: string): string {
   const [before, after] = [text[start - 1] ?? "", text[end] ?? ""]
   return `${/[`\\]/.test(before) ? " " : ""}\`${address}\`${after === "`" ? " " : ""}`
 }
 
-/** Characters in plain text, one by one. */
+/** Edits of single characters in plain text. */
 function characterEdits(
   text: string,
   { text: pieces }: MarkdownParts,
@@ -226,7 +235,7 @@ function citationRanges(text: string): ReadonlySet<number> {
   return new Set([...marks].flatMap(({ 0: mark, index }) => [index, index + mark.length - 1]))
 }
 
-/** What overlaps with an edit before it is left to the next round. */
+/** Edits that overlap with an earlier one are left to the next round. */
 function applied(text: string, edits: readonly Edit[]): string {
   let [changed, at] = ["", 0]
   for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {

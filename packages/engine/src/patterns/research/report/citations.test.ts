@@ -14,7 +14,7 @@ test("a paragraph, a list item and a table are one statement each, with the sour
   ])
 })
 
-test("what has no source is marked in its place (R5)", () => {
+test("a statement without a source is marked (R5)", () => {
   expect(marked("Old [1].\n\nHot.\n\n> Said\n> so.\n\n1. One\n2. Two [2]\n\n|a|\n|-|\n|1|\n\nEnd [1].")).toBe(
     "Old [1].\n\nHot. *(no source)*\n\n> Said\n> so. *(no source)*\n\n1. One *(no source)*\n2. Two [2]\n\n|a|\n|-|\n|1 *(no source)*|\n\nEnd [1].",
   )
@@ -32,17 +32,17 @@ test("an item is covered by the item above it, and by the line that introduces t
   expect(sourcesOf("Teas [1].\n\n- Green")).toEqual([[1], []])
 })
 
-test("lines that introduce, bold lines that stand for headings, headings, rules and code claim nothing (C2)", () => {
+test("introducing lines, bold lines that serve as headings, headings, rules and code claim nothing (C2)", () => {
   const text = "# Tea\n\nAs follows:\n\n**Taste**\n\n---\n\n```\ncode\n```\n\n…"
   expect(markedClaims(text)).toEqual({ text, claims: [] })
   expect(sourcesOf("**Tea is old.**")).toEqual([[]])
 })
 
-test("numbers in code cite nothing", () => {
+test("numbers in code are not citations", () => {
   expect(sourcesOf("Use `list[1]`.")).toEqual([[]])
 })
 
-test("text that is too long to parse is counted, and stays as it is", () => {
+test("text that is too long to parse is counted, and stays unchanged", () => {
   const text = "Tea is old.\n\n".repeat(40_000)
   expect(markedClaims(text).text).toBe(text)
   expect(markedClaims(text).claims).toHaveLength(40_000)

@@ -1,9 +1,14 @@
 /**
- * Citations in Markdown: `[1]`, `[1][3]`, also as a model may write them: `[1, 3]`, `[2-4]`, `[^1]`; text reduced to what a
- * model may write; and the claims of a report with the sources they cite.
+ * Citations in Markdown: `[1]`, `[1][3]`, and other spellings of models: `[1, 3]`, `[2-4]`, `[^1]`. Also reduces text to
+ * what a model may write, and extracts the claims of a report with the sources they cite.
  */
-import { isCheapMarkdown, withoutMarkup } from "../markdown/markdown-cost.ts"
-import { codeMasked, markdownParts, outsideCode } from "../markdown/markdown-parts.ts"
+import {
+  codeMasked,
+  isCheapMarkdown,
+  markdownParts,
+  outsideCode,
+  withoutMarkup,
+} from "../markdown/markdown-parts.ts"
 import { type IsKnownAddress, type NumberOf, safeMarkdown } from "../markdown/safe-markdown.ts"
 import { oneLine, sourceKey } from "../search-key.ts"
 
@@ -12,7 +17,7 @@ const MARKS = new RegExp(`( ?)(${MARK}(?: ?${MARK})*)`, "g")
 const IN_BRACKETS = /\[\^?([\d,;–^\s-]+)\]/g
 const MAX_IN_RANGE = 50
 
-/** Replaces every citation number with the result of `change`, and removes it where that is undefined. */
+/** Replaces every citation number with the result of `change`, and removes it if that is undefined. */
 export function mapCitations(
   text: string,
   change: (number: number) => number | undefined,
@@ -28,12 +33,12 @@ export function mapCitations(
   )
 }
 
-/** The numbers in the order in which they first occur. */
+/** The numbers in the order of their first occurrence. */
 export function citedIn(text: string): number[] {
   return [...citationCounts(text).keys()]
 }
 
-/** How often each number is cited, in the order in which they first occur. */
+/** The number of citations of each number, in the order of their first occurrence. */
 export function citationCounts(text: string): Map<number, number> {
   const counts = new Map<number, number>()
   mapCitations(text, (number) => {
@@ -55,7 +60,7 @@ function numbersIn(list: string): number[] {
 
 // Removes what a model must not write: links, images, its own lists of sources, and citation numbers without evidence.
 
-/** By its number, from 1; absent for evidence that cannot be cited, as the writer was not shown it. */
+/** By number, from 1. Absent for evidence that cannot be cited, because the writer did not receive it. */
 export type Citable = readonly ({ readonly url: string } | undefined | null)[]
 
 export function ownWords(text: string, evidence: Citable, isKnown?: IsKnownAddress): string {
@@ -66,7 +71,9 @@ export function ownWords(text: string, evidence: Citable, isKnown?: IsKnownAddre
 
 const MAX_ROUNDS = 4
 
-/** Safe Markdown that cites only known sources. Repeats, as removing a citation can create a link, and the other way round. */
+/**
+ * Safe Markdown that cites only known sources. Repeats, because removing a citation can create a link, and vice versa.
+ */
 function settled(source: string, evidence: Citable, numberOf: NumberOf, isKnown?: IsKnownAddress): string {
   let text = source.trim()
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -96,7 +103,7 @@ const NUMBERED = /^\s*\[\^?\d+\]:\s/
 function withoutSourceList(text: string): string {
   const kept: string[] = []
   const lines = codeMasked(text).split("\n")
-  /** The level of the heading that it is under; 7 without one. */
+  /** The level of the heading above it; 7 without one. */
   let list: number | undefined
   let at = 0
   for (const [i, line] of lines.entries()) {
@@ -111,17 +118,18 @@ function withoutSourceList(text: string): string {
   return kept.join("\n")
 }
 
-/** `Sources:`, `**Sources**`, or the word with a line drawn under it. */
+/** `Sources:`, `**Sources**`, or the word with a line under it. */
 function isBareTitle(line: string, next = ""): boolean {
   const title = BARE.exec(`${line}\n${next}`)?.[0]
   return title !== undefined && title.trim() === line.trim()
 }
 
-// What a report claims, and by what: a paragraph, a list item or a table is one statement, and its citations are its sources.
-// Statements that cite nothing are marked, so that a reader sees which statements have no source.
+// Extracts the claims of a report and their sources: a paragraph, a list item or a table is one statement, and its
+// citations are its sources. Statements without citations are marked, so that a reader sees which ones have no source.
 //
-// C1 an item is covered by the citations of the item that it is below, and of the line that introduces its list (`…:`).
-// C2 a line that introduces something, a bold line that stands for a heading, and a line without a word claim nothing.
+// C1 An item is covered by the citations of the item above it in the hierarchy, and of the line that introduces its list
+// (`…:`).
+// C2 A line that introduces something, a bold line that serves as a heading, and a line without a word claim nothing.
 
 /** A statement, and the numbers of the sources that it cites. */
 export interface ReportClaim {
@@ -131,7 +139,7 @@ export interface ReportClaim {
 
 export const NO_SOURCE = "*(no source)*"
 
-/** The claims of Markdown, and the same with a mark behind each that has no source. */
+/** The claims of Markdown, and the text with a mark after each claim without a source. */
 export function markedClaims(text: string): {
   readonly text: string
   readonly claims: readonly ReportClaim[]
@@ -139,7 +147,7 @@ export function markedClaims(text: string): {
   // Text that is too costly to parse has lost its markup, and with it its citations.
   if (!isCheapMarkdown(text)) return { text, claims: unread(text) }
   const claims: ReportClaim[] = []
-  /** The citations of the last block at each depth of lists, for what is below it. */
+  /** The citations of the last block at each list depth, for the items below it. */
   const covers: (readonly number[])[] = []
   let [marked, at] = ["", 0]
   for (const { start, end, depth, markAt } of markdownParts(text, "github").blocks) {

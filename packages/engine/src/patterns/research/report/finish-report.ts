@@ -1,19 +1,19 @@
-/** From what the agents of a research wrote to its report. Loads a parser of Markdown, which nothing else needs. */
+/** Creates the report from the texts of the agents. Loads a Markdown parser, which nothing else needs. */
 import type { Incomplete } from "../../failures.ts"
 import { oneLine } from "../search-key.ts"
 import { type Citable, citedIn, mapCitations, ownWords } from "./citations.ts"
-import { nested, titleText, withTitle } from "./headings.ts"
 import { composeReport, type ResearchReport, type ResearchSource, SourceList } from "./report.ts"
+import { nested, titleText, withTitle } from "./report-markdown.ts"
 
 export { reportMarkdown } from "./report-markdown.ts"
 
-/** What one writer wrote, with its title as the first heading. */
+/** The text of one writer, with the title as the first heading. */
 export function finishReport(parts: {
   readonly question: string
   readonly text: string
-  /** All of it. */
+  /** All evidence. */
   readonly evidence: readonly ResearchSource[]
-  /** Whether the writer was shown the evidence at this place. */
+  /** Whether the writer received the evidence at this position. */
   readonly isShown: (place: number) => boolean
   readonly incomplete: readonly Incomplete[]
 }): ResearchReport {
@@ -29,7 +29,7 @@ export function finishReport(parts: {
   })
 }
 
-/** The draft of a section, or why there is none. */
+/** The draft of a section, or the reason for its absence. */
 export interface DraftedSection {
   readonly title: string
   readonly draft?: SectionDraft | undefined
@@ -38,17 +38,17 @@ export interface DraftedSection {
 
 export interface SectionDraft {
   readonly text: string
-  /** By their number; null for one that the writer was not shown. */
+  /** By number. Null for a source that the writer did not receive. */
   readonly sources: readonly (ResearchSource | null)[]
-  /** Those that the writer was not shown. */
+  /** Sources that the writer did not receive. */
   readonly others?: readonly ResearchSource[] | undefined
 }
 
-/** The sections in their order, with numbers of sources that are one list for all. */
+/** The sections in order, with one numbering of sources for all. */
 export interface JoinedSections {
   readonly sections: readonly { readonly title: string; readonly text: string; readonly failed?: string }[]
   readonly evidence: readonly ResearchSource[]
-  /** As the synthesizer reads them. */
+  /** The texts for the synthesizer. */
   readonly texts: readonly string[]
 }
 
@@ -59,7 +59,7 @@ export function joinSections(drafted: readonly DraftedSection[]): JoinedSections
     return { title: titleText(title), text: sectionText(title, draft, list) }
   })
   const texts = sections.map(({ title, text }) => `## ${title}\n\n${text}`)
-  // Behind those that are cited.
+  // After those that are cited.
   for (const { draft } of drafted) {
     for (const source of [...(draft?.sources ?? []), ...(draft?.others ?? [])]) if (source) list.add(source)
   }
@@ -82,7 +82,7 @@ function failedSection(title: string, reason: string) {
   return { title: titleText(title), text, failed }
 }
 
-/** The report of a deep research: what the synthesizer wrote, and the sections. */
+/** The report of a deep research: the synthesizer's text, and the sections. */
 export function finishDeepReport(parts: {
   readonly question: string
   readonly title: string
@@ -92,7 +92,7 @@ export function finishDeepReport(parts: {
 }): ResearchReport {
   const { question, title, opening, joined, incomplete } = parts
   const { sections, evidence, texts } = joined
-  // It saw no other numbers than those of the sections.
+  // The synthesizer saw only the numbers of the sections.
   const seen = new Set(texts.flatMap(citedIn))
   const citable: Citable = evidence.map((one, i) => (seen.has(i + 1) ? one : undefined))
   const { body } = withTitle(ownWords(opening, citable), (level) => level === 1)
@@ -106,7 +106,7 @@ export function finishDeepReport(parts: {
   })
 }
 
-/** In its place: elsewhere its words could be other markup. */
+/** Removes citations inside the title only: elsewhere its words could be other markup. */
 function withoutCitations(title: string): string {
   return mapCitations(`# ${title}`, () => undefined).replace(/^#\s*/, "")
 }

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest"
-import { fragments, nested, plainTitle, titleText, withTitle } from "./headings.ts"
+import { fragments, nested, plainTitle, titleText, withTitle } from "./report-markdown.ts"
 
 describe("headings of Markdown that is a part of a report", () => {
-  test("are moved below those of the whole, and keep their levels among each other", () => {
+  test("are moved below those of the report, and keep their relative levels", () => {
     expect(nested("# A\n\n## B\n\n#### C ####\n\ntext", 3)).toBe("### A\n\n#### B\n\n###### C\n\ntext")
     expect(nested("## A\n\n# B", 3)).toBe("#### A\n\n### B")
   })
 
-  test("are moved also where a line is drawn under them, in lists and in quotations", () => {
+  test("are also moved if they are underlined, in lists and in quotations", () => {
     expect(nested("A\nb\n===\n\nC\n---\n\n> # D\n\n- # E", 2)).toBe("## A b\n\n### C\n\n> ## D\n\n- ## E")
   })
 
-  test("stay where they are deep enough, and in code", () => {
+  test("stay unchanged if they are deep enough, and in code", () => {
     expect(nested("#### A\n\n```\n# B\n```\n\n# not\\#", 1)).toBe("#### A\n\n```\n# B\n```\n\n# not\\#")
     expect(nested("no heading", 3)).toBe("no heading")
   })
@@ -37,11 +37,11 @@ test.each([
   ["Ends with ##", "Ends with \\#\\#"],
   ["&lt;b&gt; & co", "\\&lt;b\\&gt; & co"],
   ["two\n\nlines", "two lines"],
-])("a planned title is words, and no markup: %s", (title, expected) => {
+])("a planned title is plain words without markup: %s", (title, expected) => {
   expect(titleText(title)).toBe(expected)
 })
 
-test("fragments are those that viewers give to headings, numbered where titles are the same", () => {
+test("fragments are those that viewers assign to headings, numbered for equal titles", () => {
   expect(fragments(["What's new?", "C# & F#", "Überblick", "What's new?", "\\*\\*x\\*\\* `y`"])).toEqual([
     "whats-new",
     "c--f",

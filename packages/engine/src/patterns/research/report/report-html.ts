@@ -1,21 +1,20 @@
 /**
- * A report as one HTML file: it needs no other file, loads nothing, and runs nothing. The texts are Markdown that was made
- * safe; the page's policy forbids everything else all the same.
+ * Renders a report as one self-contained HTML file, without external resources and scripts. The texts are safe Markdown;
+ * the page's policy nevertheless forbids everything else.
  *
- * H1 the only links that leave the page are those of sources.
- * H2 of HTML in the report, pairs of tags that lay out words stay, within one line; everything else is shown as it is written.
+ * H1 The only external links are those of sources.
+ * H2 Of HTML in the report, pairs of tags that lay out words stay, within one line; everything else is shown as text.
  */
 import { micromark } from "micromark"
 import { gfmTable, gfmTableHtml } from "micromark-extension-gfm-table"
 import type { CompileContext, Extension, HtmlExtension, Token } from "micromark-util-types"
 import { incompleteLines } from "../../failures.ts"
-import { isCheapMarkdown } from "../markdown/markdown-cost.ts"
+import { isCheapMarkdown } from "../markdown/markdown-parts.ts"
 import { safeMarkdown } from "../markdown/safe-markdown.ts"
 import { oneLine } from "../search-key.ts"
 import { mapCitations, NO_SOURCE } from "./citations.ts"
-import { plainTitle } from "./headings.ts"
 import type { ReportSource, ResearchReport, ResearchSource } from "./report.ts"
-import { isAddress, shortAddress, statementsText } from "./report-markdown.ts"
+import { isAddress, plainTitle, shortAddress, statementsText } from "./report-markdown.ts"
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -119,7 +118,7 @@ function place(url: string): string {
   return `<a href="${escaped(new URL(url).href)}" rel="noreferrer noopener">${escaped(shortAddress(url))}</a>`
 }
 
-/** Emphasis takes the square of the number of marks in a paragraph: text with too many of them has none. */
+/** Emphasis is quadratic in the number of marks in a paragraph, so text with too many of them has none. */
 const MAX_EMPHASIS_MARKS = 4_000
 const NO_EMPHASIS: Extension = { disable: { null: ["attention"] } }
 
@@ -132,13 +131,13 @@ function markdown(text: string): string {
   )
   const isDense = text.split(/\n{2,}/).some((one) => (one.match(/[*_]+/g)?.length ?? 0) > MAX_EMPHASIS_MARKS)
   const extensions = isDense ? [gfmTable(), NO_EMPHASIS] : [gfmTable()]
-  // Links cost more than the numbers that they are made of.
+  // Links cost more to parse than the numbers that they replace.
   const linked = isCheapMarkdown(cited) ? cited : text
   const html = micromark(linked, { extensions, htmlExtensions: [gfmTableHtml(), layoutTags(linked)] })
   return html.replaceAll(`<em>${NO_SOURCE.slice(1, -1)}</em>`, '<span class="no-source">no source</span>')
 }
 
-/** A title in one line: what a paragraph would have. */
+/** Renders a title on one line, without the paragraph. */
 function inline(title: string): string {
   return markdown(oneLine(title))
     .replace(/^<p>|<\/p>$/g, "")
@@ -149,7 +148,7 @@ const PAIRED = "sub|sup|b|i|em|strong|u|s|kbd"
 const OPENING = new RegExp(`^<(${PAIRED})>[^<>|\\n]*</\\1>`, "i")
 const CLOSING = new RegExp(`<(${PAIRED})>[^<>|\\n]*</\\1>$`, "i")
 
-/** H2. */
+/** Implements H2. */
 function layoutTags(source: string): HtmlExtension {
   return {
     enter: {
@@ -171,7 +170,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character)
 }
 
-/** How a report in HTML looks: on screens of any width, in light and dark, and on paper. */
+/** The style of a report: on screens of any width, in light and dark, and on paper. */
 const REPORT_STYLE = `:root {
   color-scheme: light dark;
   --text: #1c1d21; --soft: #5d6069; --line: #dfe0e4; --page: #fff; --tint: #f5f5f7; --link: #1a56b8; --warn: #8a4b00; --warn-tint: #fdf4e3;

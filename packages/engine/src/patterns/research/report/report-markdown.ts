@@ -1,12 +1,13 @@
-/** A report in Markdown. */
+/** Renders a report as Markdown. */
+
+import { decodeString } from "micromark-util-decode-string"
 import { incompleteLines } from "../../failures.ts"
-import { withoutMarkup } from "../markdown/markdown-cost.ts"
+import { isCheapMarkdown, markdownParts, withoutMarkup } from "../markdown/markdown-parts.ts"
 import { safeMarkdown } from "../markdown/safe-markdown.ts"
 import { oneLine } from "../search-key.ts"
-import { fragments, headingsIn } from "./headings.ts"
 import type { ReportSource, ResearchReport, ResearchSource } from "./report.ts"
 
-/** Sources that are listed although they are not cited. */
+/** Maximum sources that are listed although they are not cited. */
 const MAX_ALSO_READ = 50
 
 export function reportMarkdown(report: ResearchReport): string {
@@ -20,7 +21,7 @@ export function reportMarkdown(report: ResearchReport): string {
       section.title === undefined ? section.text : `## ${section.title}\n\n${section.text}`,
     ),
   ]
-  // Each part is safe; what their neighbourhood makes of them is looked at too.
+  // Each part is safe; the combination is checked too.
   const text = body.filter((part) => part !== "").join("\n\n")
   const whole = safeMarkdown(text) === text ? text : withoutMarkup(text)
   const lists = [sourceList(report, isDeep), alsoRead(report), statements(report)]
@@ -30,7 +31,7 @@ export function reportMarkdown(report: ResearchReport): string {
     .concat("\n")
 }
 
-/** The first lines say what the report lacks. Reasons quote tools and servers, so nothing in them is markup. */
+/** The first lines list what is missing from the report. Reasons quote tools and servers, so they contain no markup. */
 function problems({ incomplete }: ResearchReport): string[] {
   return incompleteLines(incomplete).map((line) =>
     safeMarkdown(oneLine(line).replace(/[\\`[\]<>|!]/g, String.raw`\$&`)),
@@ -100,7 +101,7 @@ export function isAddress(url: string): boolean {
   return /^https?:/i.test(url) && URL.canParse(url)
 }
 
-/** As the last column of a table shows it. */
+/** For the last column of the table. */
 export function shortAddress(url: string): string {
   const { host, pathname } = new URL(url)
   const short = `${host.replace(/^www\./, "")}${pathname === "/" ? "" : pathname}`
@@ -114,4 +115,88 @@ function link(name: string, url: string): string {
 /** Escapes Markdown in a title. Titles are untrusted and must not create links, headings or images. */
 function escaped(text: string): string {
   return oneLine(text).replace(/[\\`*_[\]<>#|!]/g, String.raw`\$&`)
+}
+
+/** Headings of Markdown that becomes a part of a report: moved below the report's own headings, and as link targets. */
+
+const MAX_LEVEL = 6
+
+/** Moves all headings by the same number of levels, so that none is above level `top`, as far as there are levels. */
+export function nested(text: string, top: number): string {
+  if (!isCheapMarkdown(text)) {
+    return text.replace(/^#{1,6}(?=\s)/gm, (mark) => levelMark(mark.length + top - 1))
+  }
+  const { headings } = markdownParts(text, "github")
+  const by = top - Math.min(...headings.map(({ level }) => level))
+  let [changed, at] = ["", 0]
+  for (const { start, end, level, content } of headings) {
+    const words = content === undefined ? "" : lineOf(text.slice(content.start, content.end))
+    changed += `${text.slice(at, start)}${levelMark(level + Math.max(0, by))} ${words}`.trimEnd()
+    at = end
+  }
+  return changed + text.slice(at)
+}
+
+function levelMark(level: number): string {
+  return "#".repeat(Math.min(MAX_LEVEL, level))
+}
+
+/** Joins a heading of several lines, as an underlined heading may have, also in a quotation. */
+function lineOf(content: string): string {
+  return content.replace(/\n[ \t>]*/g, " ").trim()
+}
+
+/** The heading at the beginning of the text, if `isTitle` accepts it as the title, and the text below it. */
+export function withTitle(
+  text: string,
+  isTitle: (level: number, words: string) => boolean,
+): { readonly title?: string; readonly body: string } {
+  if (!isCheapMarkdown(text)) return { body: text }
+  const [first] = markdownParts(text, "github").headings
+  if (first?.content === undefined || text.slice(0, first.start).trim() !== "") return { body: text }
+  const title = lineOf(text.slice(first.content.start, first.content.end))
+  if (!isTitle(first.level, title)) return { body: text }
+  // Leading spaces of a line stay, because they may make it code.
+  return {
+    title,
+    body: text
+      .slice(first.end)
+      .replace(/^(?:[ \t]*\n)+/, "")
+      .trimEnd(),
+  }
+}
+
+/** Escapes a title as Markdown: a plan's titles come from a model, and contain no markup. */
+export function titleText(title: string): string {
+  const escaped = oneLine(title)
+    .replace(/[\\`*[\]<~]|&(?=#?\w+;)|\b_|_\b|#(?=#*$)/g, String.raw`\$&`)
+    .replace(/^(?:[-+>]|\d+[.)])(?=\s|$)/, String.raw`\$&`)
+  return safeMarkdown(escaped)
+}
+
+/** A title without markup. */
+export function plainTitle(title: string): string {
+  return oneLine(decodeString(title.replace(/(?<!\\)[*`]/g, "")))
+}
+
+/** The fragments of headings, as GitHub and most viewers form them. */
+export function fragments(titles: readonly string[]): string[] {
+  const used = new Map<string, number>()
+  return titles.map((title) => {
+    const base = plainTitle(title)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M}\p{Pc}\- ]/gu, "")
+      .replaceAll(" ", "-")
+    const before = used.get(base) ?? 0
+    used.set(base, before + 1)
+    return before === 0 ? base : `${base}-${before}`
+  })
+}
+
+/** The titles of all headings, in order. */
+function headingsIn(text: string): string[] {
+  if (!isCheapMarkdown(text)) return []
+  return markdownParts(text, "github").headings.map(({ content }) =>
+    content === undefined ? "" : lineOf(text.slice(content.start, content.end)),
+  )
 }

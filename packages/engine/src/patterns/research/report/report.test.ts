@@ -8,7 +8,7 @@ const A = { url: "https://a.example/", title: "A" }
 const B = { url: "https://b.example/x", title: "B" }
 const C = { url: "notes.md:3", title: "notes.md:3" }
 
-/** Undefined: the writer was not shown it. */
+/** Undefined: the writer did not receive it. */
 function finished(
   text: string,
   evidence: readonly (ResearchSource | undefined)[],
@@ -21,7 +21,7 @@ function finished(
 
 const report = (text: string, evidence: readonly (ResearchSource | undefined)[]) =>
   reportMarkdown(finished(text, evidence))
-/** Without its lists, and without marks. */
+/** The text without its lists and marks. */
 const body = (text: string, sources = [A, B, C]) =>
   report(text, sources)
     .split(/\n\n(?:###? (?:Sources|Also read)|No source is cited)/)[0]
@@ -37,7 +37,7 @@ describe("a report", () => {
     )
   })
 
-  test("loses numbers that no source has (R1)", () => {
+  test("loses numbers without a source (R1)", () => {
     expect(body("One [1]. Two [7]. Three [0][2].")).toBe("One [1]. Two. Three [2].")
     expect(body("One [7].", [])).toBe("One.")
   })
@@ -53,12 +53,12 @@ describe("a report", () => {
     expect(body(text)).toBe(expected)
   })
 
-  test("leaves years, code and other brackets alone", () => {
+  test("leaves years, code and other brackets unchanged", () => {
     const text = "In [2024] `list[1]` was [sic].\n\n```js\nlist[9]\n```"
     expect(body(`${text}\n\nx [1]`)).toBe(`${text}\n\nx [1]`)
   })
 
-  test("lists its sources below code that the model did not end", () => {
+  test("lists its sources below code that the model did not close", () => {
     expect(report("x [1]\n\n```js\nlist[9]", [A])).toBe(
       "x [1]\n\n```js\nlist[9]\n```\n\n## Sources\n\n1. [A](<https://a.example/>)\n",
     )
@@ -74,7 +74,7 @@ describe("a report", () => {
     ["a heading in another language", "Text [1].\n\n## Références\n\n- x"],
     ["a heading of two words", "Text [1].\n\n### 7. **Sources and References**\n\n- x"],
     ["a line that is drawn under", "Text [1].\n\nReferences\n----------\n1. x\n   more of it"],
-  ])("lists its sources once, also where the model listed some after %s", (_, text) => {
+  ])("lists its sources once, even if the model listed some after %s", (_, text) => {
     expect(report(text, [A])).toBe("Text [1].\n\n## Sources\n\n1. [A](<https://a.example/>)\n")
   })
 
@@ -90,19 +90,19 @@ describe("a report", () => {
     )
   })
 
-  test("that cites nothing lists what was read, and says that nothing has a source (R4, R5)", () => {
+  test("without citations lists what was read, and reports that nothing has a source (R4, R5)", () => {
     expect(report("Text.", [A, C])).toBe(
       "Text. *(no source)*\n\n## Also read\n\n- [A](<https://a.example/>)\n- notes.md:3\n\nNo source is cited for 1 of 1 statements.\n",
     )
   })
 
-  test("cites nothing that its writer was not shown", () => {
+  test("cites only sources that its writer received", () => {
     expect(report("One [1]. Two [2]. [B](https://b.example/x).", [A, undefined])).toBe(
       "One [1]. Two. B.\n\n## Sources\n\n1. [A](<https://a.example/>)\n\n### Also read\n\n- [B](<https://b.example/x>)\n",
     )
   })
 
-  test("opens with what it lacks, and no reason makes links or numbers of sources", () => {
+  test("begins with its problems, whose reasons create no links or source numbers", () => {
     const reason = "[x](https://evil.example) [1] <https://evil.example>\n# Big"
     const problem = { source: "web", reason }
     const text = reportMarkdown(finished("Text [1].", [A], [problem, problem] as never[]))
@@ -123,7 +123,7 @@ describe("a report", () => {
   })
 })
 
-describe("what a model writes beside its own words", () => {
+describe("links and images that a model writes", () => {
   test.each([
     ["a link to another host", "See [here](https://evil.example/?q=1).", "See here."],
     ["a link with a title", 'See [here](https://evil.example "a \\" b").', "See here."],
@@ -151,28 +151,28 @@ describe("what a model writes beside its own words", () => {
     ],
     ["a comment", "a <!-- hidden --> b", "a &lt;!-- hidden --> b"],
     ["code that is none", "\\`[x](https://evil.example)\\`", "\\`x\\`"],
-  ])("is neither a link nor an image (R3): %s", (_, text, expected) => {
+  ])("are removed (R3): %s", (_, text, expected) => {
     expect(body(`${text}\n\nx [1]`)).toBe(`${expected}\n\nx [1]`)
   })
 
-  test("is a number where it is a link to a source, also with a fragment", () => {
+  test("are a number if they link to a source, also with a fragment", () => {
     expect(body("[Beta](https://b.example/x#top) says so. [A](https://a.example) too [1].")).toBe(
       "Beta [1] says so. A [2] too [2].",
     )
   })
 
-  test("is a number where its text is one, wherever it leads to", () => {
+  test("are a number if their text is one, wherever they lead", () => {
     expect(body('x [2](https://evil.example "y"), [^1](<https://evil.example>)')).toBe("x [1], [2]")
   })
 
-  test("stays as it is in code", () => {
+  test("stay unchanged in code", () => {
     const text =
       "Use `[x](https://c.example)`:\n\n```md\n![y](https://c.example)\n<img>\n```\n\n- x\n\n      ```\n      list[9]\n      ```"
     expect(body(`${text}\n\nx [1]`)).toBe(`${text}\n\nx [1]`)
   })
 })
 
-test("a report takes time that grows with its length, whatever is in it", () => {
+test("a report takes linear time, whatever it contains", () => {
   const parts = [
     "[",
     "![",
@@ -199,7 +199,7 @@ describe("a section", () => {
       { title: "Green", draft: { text, sources: [A, B] } },
     ]).texts[1]
 
-  test("is under its heading, with numbers of the whole, and headings below its own", () => {
+  test("is under its heading, with the numbers of the report, and headings below its own", () => {
     const text = "# Green tea\n\nGreen [1]. Unknown [5].\n\n# Taste\n\nBitter [2].\n\n## Sources\n\n1. x"
     expect(section(text)).toBe("## Green\n\nGreen [2]. Unknown.\n\n### Taste\n\nBitter [3].")
   })
@@ -209,13 +209,13 @@ describe("a section", () => {
     expect(section("## Taste\n\nBitter.")).toBe("## Green\n\n### Taste\n\nBitter.")
   })
 
-  test("links to nothing but its sources", () => {
+  test("links only to its sources", () => {
     expect(section("See [A](https://a.example/), [x](https://evil.example).")).toBe(
       "## Green\n\nSee A [2], x.",
     )
   })
 
-  test("that failed says why", () => {
+  test("that failed has a reason", () => {
     const failed = (reason: string) => joinSections([{ title: "Green", reason }]).texts[0]
     expect(failed("no model")).toBe("## Green\n\n[Research failed: no model]")
     expect(failed("no\n\n# model\n")).toBe("## Green\n\n[Research failed: no # model]")
@@ -223,7 +223,7 @@ describe("a section", () => {
   })
 })
 
-test("numbers are found in the order in which they occur", () => {
+test("numbers are found in the order of their occurrence", () => {
   expect(citedIn("a [3] b [1,2] `[9]` c [3]")).toEqual([3, 1, 2])
   expect(mapCitations("a [3] b [1,2]", (n) => (n === 2 ? undefined : n + 10))).toBe("a [13] b [11]")
 })
@@ -240,7 +240,7 @@ test("whatever a model writes, its numbers are those of the list", () => {
       const at = text.lastIndexOf("## Sources\n\n")
       const list = at < 0 ? [] : (text.slice(at).split("\n\n")[1] ?? "").trim().split("\n")
       const cited = citedIn(at < 0 ? text : text.slice(0, at))
-      // In the order in which they come, and exactly those of the list.
+      // In the order of occurrence, and exactly those of the list.
       expect(cited).toEqual(cited.map((_, i) => i + 1))
       expect(list).toHaveLength(cited.length)
       expect(new Set(list).size).toBe(list.length)

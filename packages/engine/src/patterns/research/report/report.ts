@@ -1,42 +1,42 @@
 /**
- * A report as data: what it says, by which sources, and what it lacks. Markdown, HTML and JSON are made of it.
+ * A report as data: its text, its sources, and its problems. Markdown, HTML and JSON are rendered from it.
  *
- * R1 every number in the text is that of a source in the list; numbers that no evidence has are taken out.
- * R2 every source is listed once, in the order in which the text cites them, under that number.
- * R3 the only external links are those of sources: a link or image that a model writes may not be a source.
- * R4 only evidence that the writer was shown can be cited. What is not cited is listed as read.
- * R5 a statement without a source is marked, and counted.
+ * R1 Every number in the text is that of a source in the list; numbers without evidence are removed.
+ * R2 Every source is listed once, in the order in which the text cites it, under that number.
+ * R3 The only external links are those of sources: a link or image that a model writes may not be a source.
+ * R4 Only evidence that the writer received can be cited. Uncited evidence is listed as read.
+ * R5 A statement without a source is marked, and counted.
  */
 import type { Incomplete } from "../../failures.ts"
-import { withoutMarkup } from "../markdown/markdown-cost.ts"
+import { withoutMarkup } from "../markdown/markdown-parts.ts"
 import { safeMarkdown } from "../markdown/safe-markdown.ts"
 import { sourceKey } from "../search-key.ts"
 import { citationCounts, mapCitations, markedClaims, type ReportClaim } from "./citations.ts"
 
-/** What can be cited. */
+/** A source that can be cited. */
 export interface ResearchSource {
-  /** An address on the web, or a file with its place. */
+  /** A web address, or a file with a position. */
   readonly url: string
   readonly title: string
-  /** Where known. */
+  /** If known. */
   readonly author?: string | undefined
   readonly date?: string | undefined
 }
 
 export interface ReportSource extends ResearchSource {
   readonly number: number
-  /** How often the text cites it. */
+  /** The number of citations in the text. */
   readonly cited: number
 }
 
-/** Safe Markdown, without a heading of its own; headings in it are below the section's. */
+/** Safe Markdown without a heading of its own. Its headings are below the section's. */
 export interface ReportText {
   readonly text: string
   readonly claims: readonly ReportClaim[]
 }
 
 export interface ReportSection extends ReportText {
-  /** As Markdown; absent for a report without sections. */
+  /** Markdown. Absent for a report without sections. */
   readonly title?: string | undefined
   /** Why the section is missing. */
   readonly failed?: string | undefined
@@ -45,13 +45,13 @@ export interface ReportSection extends ReportText {
 export interface ResearchReport {
   readonly version: 1
   readonly question: string
-  /** As Markdown; absent where the writer gave none. */
+  /** Markdown. Absent if the writer provided none. */
   readonly title?: string | undefined
-  /** Of a deep research. */
+  /** For a deep research. */
   readonly summary?: ReportText | undefined
   readonly sections: readonly ReportSection[]
   readonly sources: readonly ReportSource[]
-  /** Evidence that was found and is not cited. */
+  /** Evidence that is not cited. */
   readonly alsoRead: readonly ResearchSource[]
   readonly statements: { readonly total: number; readonly withoutSource: number }
   readonly incomplete: readonly Incomplete[]
@@ -60,10 +60,10 @@ export interface ResearchReport {
 export interface ReportParts {
   readonly question: string
   readonly title?: string | undefined
-  /** Safe texts, which cite the evidence by its place, from 1. */
+  /** Safe texts that cite the evidence by its position, from 1. */
   readonly summary?: string | undefined
   readonly sections: readonly { readonly title?: string; readonly text: string; readonly failed?: string }[]
-  /** All of it, cited or not. */
+  /** All evidence, cited or not. */
   readonly evidence: readonly ResearchSource[]
   readonly incomplete: readonly Incomplete[]
 }
@@ -75,7 +75,7 @@ export function composeReport(parts: ReportParts): ResearchReport {
   const places = new Map(order.map((number, i) => [number, i + 1]))
   const finished = (text: string) => {
     const marked = markedClaims(mapCitations(text, (number) => places.get(number)))
-    // What is safe by itself, and was put together: it is looked at once more (R3).
+    // Safe parts were combined, so the result is checked again (R3).
     const isSafe = safeMarkdown(marked.text) === marked.text
     return isSafe ? marked : { ...marked, text: withoutMarkup(marked.text) }
   }
@@ -109,12 +109,12 @@ function distinctProblems(problems: readonly Incomplete[]): readonly Incomplete[
   return [...new Map(problems.map((one) => [JSON.stringify([one.source, one.reason]), one])).values()]
 }
 
-/** Without what was read there. */
+/** The source without its content. */
 function sourceOf({ url, title, author, date }: ResearchSource): ResearchSource {
   return { url, title, ...(author !== undefined && { author }), ...(date !== undefined && { date }) }
 }
 
-/** One list of sources for several texts, each of which has a list of its own. */
+/** One list of sources for several texts, each of which has its own list. */
 export class SourceList {
   readonly all: ResearchSource[] = []
   readonly #numbers = new Map<string, number>()

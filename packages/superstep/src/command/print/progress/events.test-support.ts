@@ -1,9 +1,9 @@
-/** Events of a run, written down for tests of what watches one. */
+/** Events of a run, for tests of watchers. */
 import type { RunEvent, RunResult } from "@superstep/engine"
 
 export type WrittenEvent = { readonly type: RunEvent["type"]; readonly [field: string]: unknown }
 
-/** Each with the fields that all events have, a second apart. */
+/** Adds the fields that all events have, a second apart. */
 export function eventsOf(...written: readonly WrittenEvent[]): RunEvent[] {
   return written.map(
     (event, i) => ({ runId: "run-1", seq: i + 1, at: i * 1_000, path: [], ...event }) as RunEvent,

@@ -5,7 +5,7 @@ import { completed, eventsOf, finished, spoke, started } from "./events.test-sup
 import { LiveProgress } from "./live-progress.ts"
 import { testScreen } from "./screen.test-support.ts"
 
-/** Drawn by hand, at a time of the test's own. */
+/** Drawn on request, at a time that the test sets. */
 function live(columns?: number, past?: readonly RunEvent[]) {
   const screen = testScreen(columns)
   let [now, drawsItself] = [past === undefined ? 0 : 100_000, false]
@@ -33,7 +33,7 @@ function live(columns?: number, past?: readonly RunEvent[]) {
 }
 
 describe("a run on a terminal", () => {
-  it("shows what runs, the last words, and the figures, in one place", () => {
+  it("shows the active tasks, the latest text, and the figures, in one place", () => {
     const { progress, at } = live()
     const usage = { modelCalls: 1, inputTokens: 1_200, outputTokens: 4, usd: 0.5 }
     for (const event of eventsOf(
@@ -55,7 +55,7 @@ describe("a run on a terminal", () => {
     expect(at(5_100)).toHaveLength(5)
   })
 
-  it("of a resumed run shows the active tasks at once, and counts from then", () => {
+  it("shows the active tasks of a resumed run immediately, and times them from then", () => {
     const usage = { modelCalls: 1, inputTokens: 30, usd: 0 }
     const past = eventsOf(
       started(1, "gen"),
@@ -70,7 +70,7 @@ describe("a run on a terminal", () => {
     expect([drawsItself(), lines()]).toEqual([false, []])
   })
 
-  it("leaves what is done above the block, and the block goes at the end (L1)", () => {
+  it("leaves finished tasks above the block, and removes the block at the end (L1)", () => {
     const { progress, at, lines } = live()
     const events = eventsOf(
       started(1, "gen"),
@@ -92,7 +92,7 @@ describe("a run on a terminal", () => {
     ])
   })
 
-  it("tells what a run warns of, and leaves out what it only logs", () => {
+  it("shows warnings, and omits other log entries", () => {
     const { progress, at } = live(30)
     const log = (level: string, message: string) => ({
       type: "log" as const,
@@ -116,7 +116,7 @@ describe("a run on a terminal", () => {
     ])
   })
 
-  it("tells of a failure, and of when it is tried again", () => {
+  it("shows a failure, and the time of the next attempt", () => {
     const { progress, at } = live()
     const failed = { type: "task.failed" as const, task: 1, node: "gen", attempt: 1 }
     const [start, first, again, last] = eventsOf(
@@ -133,7 +133,7 @@ describe("a run on a terminal", () => {
     expect(at(3_000).slice(0, 2)).toEqual(["↻ gen: no answer (retry in 2.0 s)", "✗ gen: none again"])
   })
 
-  it("leaves the screen to a person who is asked, and draws no more after the end (L2)", () => {
+  it("draws nothing while a person is asked, and after the end (L2)", () => {
     const { progress, at, lines, drawsItself } = live()
     for (const event of eventsOf(started(1, "gen"))) progress.event(event)
     expect([at(0).length, drawsItself()]).toEqual([2, true])

@@ -1,7 +1,8 @@
 /**
- * The progress of a run on a terminal: a small block at the bottom that is redrawn in place, and above it what has ended.
+ * The progress of a run on a terminal: a small block at the bottom is redrawn in place, and finished work is printed
+ * above it.
  *
- * L1 What is above the block stays as it was written; the block never has more lines than it counts.
+ * L1 Lines above the block never change; the block never has more lines than it counts.
  * L2 Nothing is drawn while a person is asked a question, or after the end.
  */
 import type { RunEvent, RunResult } from "@superstep/engine"
@@ -20,7 +21,7 @@ export interface LiveProgressOptions {
   readonly isHidden?: ((node: string) => boolean) | undefined
 }
 
-/** Tasks and warnings above the block; further ones are only counted. */
+/** Tasks and warnings above the block. Further ones are only counted. */
 const MAX_LINES = 60
 
 export class LiveProgress implements Watcher {
@@ -42,7 +43,7 @@ export class LiveProgress implements Watcher {
     this.#isHidden = options.isHidden ?? (() => false)
     if (options.past === undefined) return
     this.#tracker.follow(options.past, this.#now())
-    // A running task may emit nothing for long.
+    // A running task may emit nothing for a long time.
     this.#stop = this.#every(() => this.draw())
   }
 

@@ -1,8 +1,16 @@
 /** The lines that show an executing run: one per task, the last words of an agent, and the figures. */
-import type { RunEvent, RunResult } from "@superstep/engine"
-import { clipped, type Paint, paragraph, sanitize, sanitizeLine, wrapped } from "../../terminal/terminal.ts"
+import type { RunEvent, RunResult, Workflow } from "@superstep/engine"
+import {
+  clipped,
+  type Paint,
+  paragraph,
+  sanitize,
+  sanitizeLine,
+  type Terminal,
+  wrapped,
+} from "../../terminal/terminal.ts"
 import { counted, duration, spent } from "../figures.ts"
-import { type ActiveTask, displayName, type Outcome, type RunTracker } from "./run-tracker.ts"
+import { type ActiveTask, displayName, type Outcome, RunTracker } from "./run-tracker.ts"
 
 const MAX_TASKS = 8
 const MAX_WORDS = 3
@@ -49,7 +57,7 @@ function lastWords(speaker: ActiveTask | undefined, width: number): string[] {
   return text === "" ? [] : wrapped(text, width - 5).slice(-MAX_WORDS)
 }
 
-/** A task that ended, or an attempt of it. */
+/** A finished task, or a finished attempt. */
 export function outcomeLine(
   { task, outcome, at, reason, retryAt }: Outcome,
   width: number,
@@ -65,7 +73,7 @@ export function outcomeLine(
   return `${retryAt === undefined ? paint.red("✗") : paint.magenta("↻")} ${name}: ${why}${again}`
 }
 
-/** What user code logs as a warning or an error; none for other events. */
+/** Warnings and errors that user code logs. Empty for other events. */
 export function warningLines(event: RunEvent, width: number, paint: Paint): string[] {
   if (event.type !== "log" || !(event.level === "warn" || event.level === "error")) return []
   const mark = event.level === "error" ? paint.red("!") : paint.magenta("!")
@@ -87,4 +95,66 @@ export function summaryLine(result: RunResult, milliseconds: number, paint: Pain
   const figures = [counted(supersteps, "superstep"), ...spent(usage)]
   const after = status === "waiting" ? "after" : "in"
   return `${color(word[status])} ${paint.dim(`${after} ${duration(milliseconds)} · ${figures.join(" · ")}`)}\n${paint.dim(`run ${runId}`)}`
+}
+
+/** The progress of a run as plain lines, for logs and pipes: starts, ends, and a summary. */
+
+export interface PlainProgressOptions {
+  /** The earlier events of a resumed run. */
+  readonly past?: readonly RunEvent[] | undefined
+  /** Also prints starts, and everything that user code logs instead of warnings alone. */
+  readonly isVerbose?: boolean | undefined
+  readonly isHidden?: ((node: string) => boolean) | undefined
+}
+
+export function plainProgress(terminal: Terminal, options: PlainProgressOptions = {}) {
+  const { past, isVerbose = false, isHidden = () => false } = options
+  const { paint } = terminal
+  const tracker = new RunTracker()
+  if (past !== undefined) tracker.follow(past, Date.now())
+  const verbose = (event: RunEvent): string | undefined => {
+    switch (event.type) {
+      case "run.started":
+        return event.path.length === 0 ? `run ${event.runId} of ${sanitizeLine(event.workflow)}` : undefined
+      case "task.started":
+        return isHidden(event.node) ? undefined : `· ${sanitizeLine(event.node)} starts`
+      case "log":
+        return `${event.level} ${sanitizeLine(event.node)}: ${sanitizeLine(event.message)}`
+      case "message.undelivered":
+        return `a message to ${sanitizeLine(event.to ?? "nobody")} was not delivered: ${sanitizeLine(event.reason)}`
+      default:
+        return undefined
+    }
+  }
+  return {
+    event(event: RunEvent): void {
+      const warning = warningLines(event, terminal.width, paint)
+      for (const line of warning) terminal.line(line)
+      const text = isVerbose && warning.length === 0 ? verbose(event) : undefined
+      if (text !== undefined) terminal.line(paint.dim(text))
+      const outcome = tracker.add(event)
+      if (outcome === undefined) return
+      if (isHidden(outcome.task.node) && outcome.outcome === "finished" && !isVerbose) return
+      terminal.line(outcomeLine(outcome, terminal.width, paint))
+    },
+    end(result: RunResult | undefined): void {
+      if (result !== undefined)
+        terminal.line(summaryLine(result, Date.now() - (tracker.startedAt ?? Date.now()), paint))
+    },
+  }
+}
+
+const CONNECTING_KINDS = new Set(["parallel", "merge", "join", "end", "pass", "start", "map"])
+
+/** Whether a node only connects others, such as the nodes of blocks and branches that a definition adds. */
+export function hiddenIn({ program }: Workflow<never, unknown>): (node: string) => boolean {
+  const hidden = new Set<string>()
+  const look = (graph: typeof program.graph): void => {
+    for (const { id, spec } of graph.nodes) {
+      if (CONNECTING_KINDS.has(spec.kind) || id.includes("#") || id.endsWith("?")) hidden.add(id)
+      if (spec.nested !== undefined) look(spec.nested)
+    }
+  }
+  look(program.graph)
+  return (node) => hidden.has(node)
 }

@@ -1,4 +1,7 @@
-/** What a run does at this moment, from its events: its active tasks, its usage, the text of its agents. Needs memory for active tasks only. */
+/**
+ * The current state of a run, from its events: its active tasks, its usage, the text of its agents. Memory is
+ * proportional to the active tasks.
+ */
 import type { NodeId, RunEvent, Usage } from "@superstep/engine"
 import { addUsage } from "@superstep/engine/core"
 
@@ -24,7 +27,7 @@ export interface Outcome {
   readonly retryAt?: number | undefined
 }
 
-/** More than is shown of it. */
+/** More characters than are shown. */
 const MAX_TEXT_LENGTH = 4_000
 
 export class RunTracker {
@@ -32,17 +35,17 @@ export class RunTracker {
   usage: Usage = {}
   superstep = 0
   startedAt: number | undefined
-  /** The task whose agent spoke last. */
+  /** The task whose agent streamed last. */
   speaker: ActiveTask | undefined
 
-  /** Reads the earlier events of a resumed run. Tasks that were active then count from now. */
+  /** Replays the earlier events of a resumed run. Tasks that were active then are timed from now. */
   follow(past: readonly RunEvent[], now: number): void {
     for (const event of past) this.add(event)
     this.startedAt = now
     for (const [key, task] of this.active) this.active.set(key, { ...task, startedAt: now })
   }
 
-  /** Returns the task that the event ended, or an attempt of it. */
+  /** Returns the task, or the attempt, that the event ended. */
   add(event: RunEvent): Outcome | undefined {
     this.startedAt ??= event.at
     switch (event.type) {
@@ -128,7 +131,7 @@ function keyOf(path: readonly string[], task: number): string {
   return [...path, task].join("/")
 }
 
-/** With the nodes that called its workflow: `outer/inner`. */
+/** Includes the nodes that called its workflow: `outer/inner`. */
 export function displayName(path: readonly string[], node: NodeId): string {
   return [...path.map((part) => part.slice(0, part.lastIndexOf("#"))), node].join("/")
 }

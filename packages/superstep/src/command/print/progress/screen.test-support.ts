@@ -1,4 +1,4 @@
-/** A terminal that keeps what a person would see on it. */
+/** A terminal that keeps what a person would see. */
 import { PassThrough } from "node:stream"
 import { type Terminal, terminal } from "../../terminal/terminal.ts"
 
@@ -8,7 +8,7 @@ export interface TestScreen {
   lines(): string[]
 }
 
-/** Knows the codes that the progress display uses: up, to the line's start, clear from here. */
+/** Supports the codes that the progress display uses: up, to the line's start, clear from here. */
 export function testScreen(columns = 60): TestScreen {
   const stream = Object.assign(new PassThrough(), { isTTY: true, columns })
   const rows: string[] = [""]

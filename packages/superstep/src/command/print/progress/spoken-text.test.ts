@@ -11,31 +11,31 @@ function heard(...events: readonly WrittenEvent[]): string {
   return text
 }
 
-describe("what agents say", () => {
-  it("is written as it comes, and ends with a line break", () => {
+describe("the text of agents", () => {
+  it("is written as it arrives, and ends with a line break", () => {
     expect(heard(spoke(1, "Hello", 0), spoke(1, " you", 5), finished(1, "n"))).toBe("Hello you\n")
   })
 
-  it("is not torn where two talk at once: the second one waits until the first is done", () => {
+  it("is not interleaved if two stream at once: the second one is buffered until the first has ended", () => {
     const both = [spoke(1, "one ", 0), spoke(2, "two ", 0), spoke(1, "one", 4), spoke(2, "two", 4)]
     expect(heard(...both)).toBe("one one")
     expect(heard(...both, finished(2, "n"))).toBe("one one")
     expect(heard(...both, finished(2, "n"), finished(1, "n"))).toBe("one one\ntwo two\n")
   })
 
-  it("has nothing twice where a reply is tried again from its beginning", () => {
+  it("has no duplicates if a reply is retried from its beginning", () => {
     expect(heard(spoke(1, "Hello", 0), spoke(1, "Hel", 0), spoke(1, "lo you", 3), finished(1, "n"))).toBe(
       "Hello you\n",
     )
   })
 
-  it("has each turn of an agent on a line of its own", () => {
+  it("has each turn of an agent on its own line", () => {
     expect(heard(spoke(1, "I look.", 0, "c1"), spoke(1, "Found.", 0, "c2"), finished(1, "n"))).toBe(
       "I look.\nFound.\n",
     )
   })
 
-  it("is nothing if no agent spoke", () => {
+  it("is empty if no agent streamed", () => {
     expect(heard(started(1, "n"), finished(1, "n"))).toBe("")
   })
 })

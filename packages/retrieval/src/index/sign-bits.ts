@@ -1,19 +1,19 @@
 /**
- * Finds vectors that are likely to be near, by their sign bits. SQLite scans them row by row; a process that searches
- * repeatedly holds them in memory, where a scan takes a fraction of the time.
+ * Finds vectors that are likely to be near, by their sign bits. SQLite scans them row by row. A process that searches
+ * repeatedly caches them in memory, where a scan takes a fraction of the time.
  *
- * S1 The bits in memory match the file: after a change by any process they are dropped.
- * S2 Both ways find the same ids in the same order: by the number of differing bits, then by id.
- * S3 The bits are loaded at the second search after a change: a single search, or searches while documents are added, do not
- *    wait for it.
- * S4 At most `mostHeld` bytes are held.
+ * S1 The bits in memory match the file: a change by any process drops them.
+ * S2 Both methods find the same ids in the same order: by the number of differing bits, then by id.
+ * S3 The bits are loaded at the second search after a change, so that a single search, or searches while documents are
+ *    added, do not wait for it.
+ * S4 At most `maxHeld` bytes are cached.
  */
 import { preparedOnce } from "@superstep/store-sqlite/internal"
 import { corrupt, type IndexFile, onlyReady, SIGNS } from "./index-file.ts"
 
 /** Bytes. */
 const MAX_HELD = 64 * 1_024 * 1_024
-/** Vectors per loaded row: one row from SQLite costs as much as hundreds of vectors inside one. */
+/** Vectors per loaded row. Reading one row from SQLite costs as much as hundreds of vectors inside one. */
 const LOADED = 4_096
 
 interface Held {
@@ -23,14 +23,14 @@ interface Held {
   readonly wordsEach: number
 }
 
-export interface Signs {
+export interface SignBitIndex {
   /** At most `count` ids. */
   nearest(bits: Uint8Array, count: number): number[]
-  /** Whether they are held, for tests. */
+  /** Whether the bits are cached, for tests. */
   readonly isHeld: boolean
 }
 
-export function signsOf({ path, database, state }: IndexFile, mostHeld = MAX_HELD): Signs {
+export function signBitIndex({ path, database, state }: IndexFile, maxHeld = MAX_HELD): SignBitIndex {
   const sql = preparedOnce(database)
   let seen: string | undefined
   let held: Held | undefined
@@ -38,7 +38,7 @@ export function signsOf({ path, database, state }: IndexFile, mostHeld = MAX_HEL
   function load(bytesEach: number): Held | undefined {
     const [size] = sql("SELECT sum(chunks) AS chunks FROM documents").all() as { chunks: number | null }[]
     const wordsEach = Math.ceil(bytesEach / 4)
-    if ((size?.chunks ?? 0) * (4 * wordsEach + 8) > mostHeld) return undefined
+    if ((size?.chunks ?? 0) * (4 * wordsEach + 8) > maxHeld) return undefined
     const some = sql(
       `SELECT count(*) AS count, max(id) AS last, group_concat(id) AS ids, group_concat(hex(bits), '') AS bits
       FROM (SELECT id, bits FROM ${SIGNS} WHERE id > ? AND ${onlyReady(sql, "id")} ORDER BY id LIMIT ${LOADED})`,
@@ -111,7 +111,7 @@ function distancesTo(query: Uint32Array, words: Uint32Array, count: number): Uin
   for (let i = 0, at = 0; i < count; i++) {
     let sum = 0
     for (let k = 0; k < wordsEach; k++, at++) {
-      // The bits that are set, counted in pairs, fours and eights.
+      // Counts the set bits in parallel, in pairs, fours and eights.
       let x = (words[at] as number) ^ (query[k] as number)
       x -= (x >>> 1) & 0x55555555
       x = (x & 0x33333333) + ((x >>> 2) & 0x33333333)
@@ -122,7 +122,7 @@ function distancesTo(query: Uint32Array, words: Uint32Array, count: number): Uin
   return distances
 }
 
-/** The smallest distance within which there are at least `count` vectors, or all. */
+/** The smallest distance that at least `count` vectors are within, or all. */
 function distanceOf(count: number, distances: Uint16Array, most: number): number {
   const counts = new Uint32Array(most + 1)
   for (const distance of distances) counts[distance] = (counts[distance] as number) + 1

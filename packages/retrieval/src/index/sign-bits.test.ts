@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import { documentTable } from "./documents.ts"
 import { freshFolder } from "./index.test-support.ts"
 import { type IndexFile, openIndexFile } from "./index-file.ts"
-import { signsOf } from "./signs.ts" // words: allow
+import { signBitIndex } from "./sign-bits.ts"
 import { signBits } from "./vectors.ts"
 
 function open(path: string): IndexFile {
@@ -26,7 +26,7 @@ function add(file: IndexFile, source: string, vectors: readonly Float32Array[], 
   if (isReady) documents.finish(writing, source)
 }
 
-/** Of -1 and 1, the same for the same number. */
+/** Values of -1 and 1, the same for the same number. */
 function someVectors(count: number, dimensions: number, from = 1): Float32Array[] {
   let state = from
   const sign = () => {
@@ -37,7 +37,7 @@ function someVectors(count: number, dimensions: number, from = 1): Float32Array[
 }
 
 describe("the sign bits of vectors", () => {
-  test("find the same ids in the same order, whether they are held in memory or not (S2, S3)", () => {
+  test("find the same ids in the same order, whether they are cached or not (S2, S3)", () => {
     const dimensions = fc.constantFrom(1, 7, 8, 24, 33, 100)
     fc.assert(
       fc.property(dimensions, fc.nat(60), fc.nat(1_000), fc.nat(80), (size, length, from, count) => {
@@ -46,7 +46,7 @@ describe("the sign bits of vectors", () => {
           const vectors = someVectors(length + 1, size, from)
           const [query, ...rest] = vectors as [Float32Array, ...Float32Array[]]
           if (rest.length > 0) add(file, "a", rest)
-          const signIndex = signsOf(file)
+          const signIndex = signBitIndex(file)
           const near = () => file.read(() => signIndex.nearest(bitsOf(query), count))
           const first = near()
           expect(signIndex.isHeld).toBe(false)
@@ -61,11 +61,11 @@ describe("the sign bits of vectors", () => {
     )
   })
 
-  test("are all held, even if they need more than one page", () => {
+  test("are all cached, even if they need more than one page", () => {
     const file = open(join(freshFolder(), "index.db"))
     const vectors = someVectors(5_000, 16)
     add(file, "a", vectors)
-    const signIndex = signsOf(file)
+    const signIndex = signBitIndex(file)
     const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[4_999] as Float32Array), 100))
     const first = near()
     expect(near()).toEqual(first)
@@ -76,7 +76,7 @@ describe("the sign bits of vectors", () => {
     const path = join(freshFolder(), "index.db")
     const [file, other] = [open(path), open(path)]
     const vectors = someVectors(40, 32)
-    const signIndex = signsOf(file)
+    const signIndex = signBitIndex(file)
     const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[0] as Float32Array), 100)).length
     add(file, "a", vectors.slice(0, 10))
     expect([near(), near(), signIndex.isHeld]).toEqual([10, 10, true])
@@ -89,12 +89,12 @@ describe("the sign bits of vectors", () => {
     expect([near(), near(), signIndex.isHeld]).toEqual([20, 20, true])
   })
 
-  test("are not held when they are too many (S4)", () => {
+  test("are not cached if they are too many (S4)", () => {
     const file = open(join(freshFolder(), "index.db"))
     const vectors = someVectors(100, 64)
     add(file, "a", vectors)
     const nearBy = (most: number) => {
-      const signIndex = signsOf(file, most)
+      const signIndex = signBitIndex(file, most)
       const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[0] as Float32Array), 3))
       return [near(), near(), signIndex.isHeld]
     }
