@@ -58,7 +58,7 @@ const packages = [
   outputOptions: {
     // The sources are in the package, once.
     sourcemapExcludeSources: true,
-    charset: "ascii",
+    charset: "ascii" as const,
     comments: { legal: true, annotation: true, jsdoc: false },
     codeSplitting: {
       groups: [
