@@ -12,7 +12,7 @@ import {
   records,
   storeOver,
 } from "../stores.test-support.ts"
-import { MAX_BYTES, MAX_WRITES, WRITES_PER_LOOK } from "./transactions.ts"
+import { MAX_BYTES, MAX_WRITES, SETTLED_PER_TURN, WRITES_PER_LOOK } from "./transactions.ts"
 
 describe.each(drivers)("writes to a file by $name", ({ driver }) => {
   /** A store that counts its commits. */
@@ -68,6 +68,34 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     expect(new Set(turnsOf).size).toBe(3)
     expect(await store.read("r", 0)).toEqual(records(1, appends.length))
     await store.close()
+  })
+
+  test("of one transaction are settled a few per turn, in their order: others have their turns between them", async () => {
+    const { store, commits } = countedStore()
+    const settled: number[] = []
+    const perTurn: number[] = []
+    const appends = Array.from({ length: 2 * SETTLED_PER_TURN + 1 }, (_, i) =>
+      store.append(lease(`r${i}`), 0, records(1, 1), created()).then(() => settled.push(i)),
+    )
+    while (settled.length < appends.length) {
+      const before = settled.length
+      await new Promise((resolve) => setImmediate(resolve))
+      perTurn.push(settled.length - before)
+    }
+    expect(commits()).toBe(1)
+    expect(Math.max(...perTurn)).toBe(SETTLED_PER_TURN)
+    expect(settled).toEqual(appends.map((_, i) => i))
+    await store.close()
+  })
+
+  test("of one transaction are all settled when the store is closed", async () => {
+    const { store } = countedStore()
+    const appends = Array.from({ length: 2 * SETTLED_PER_TURN + 1 }, (_, i) =>
+      store.append(lease(`r${i}`), 0, records(1, 1), created()),
+    )
+    await appends[0]
+    await store.close()
+    await Promise.all(appends)
   })
 
   test("that are alone again and again still let the event loop turn", async () => {

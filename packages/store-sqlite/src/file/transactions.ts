@@ -2,7 +2,8 @@
  * When the file is written and read. What is written in one turn of the event loop, whatever it is and to however
  * many runs, is one transaction: a thousand runs that each finish a step wait for one commit, not for a thousand.
  * A very large turn is split into several transactions, so that none of them keeps the event loop or other processes
- * waiting for long. A write that is alone, again and again, does not wait for the end of its turn.
+ * waiting for long, and its writes are settled a few per turn: what follows from them in the engine takes longer than the
+ * commit. A write that is alone, again and again, does not wait for the end of its turn.
  *
  * SQLite itself never waits for a lock here (its busy timeout is 0): a process that was stopped inside its
  * transaction would block the event loop of every other one. While the file is locked, writes stay in their queue and
@@ -32,6 +33,12 @@ interface Write {
   readonly reject: (error: unknown) => void
 }
 
+/** A write that is over, and what came of it: a result, or an error. */
+interface Outcome {
+  readonly write: Write
+  readonly result: unknown
+}
+
 export interface TransactionRules {
   /** Asked before each transaction that writes; says why there cannot be one. */
   mayWrite(): SuperstepError | undefined
@@ -39,7 +46,7 @@ export interface TransactionRules {
   mayChange?(): SuperstepError | undefined
   /** Milliseconds for which a read or write is retried while another process has the file locked. */
   readonly busyTimeout: number
-  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 10. */
+  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 5. */
   readonly maxChanging?: number | undefined
   /** Called once for each wait for the lock that lasts. */
   onWait?(): void
@@ -60,9 +67,11 @@ export function backOff(attempt: number): number {
 /** What one transaction writes at most, unless a single write is larger. */
 export const MAX_WRITES = 1_000
 export const MAX_BYTES = 8_388_608
-const MAX_CHANGING = 10
+const MAX_CHANGING = 5
 /** How many writes are made between two looks at the time. */
-export const WRITES_PER_LOOK = 100
+export const WRITES_PER_LOOK = 20
+/** How many writes are settled in one turn of the event loop. */
+export const SETTLED_PER_TURN = 20
 /** Milliseconds for which writes that are alone keep the event loop from turning. */
 const MAX_ALONE = 2
 
@@ -79,6 +88,8 @@ export class Transactions {
   /** Called when changes that were made are undone. */
   onRollBack: (() => void) | undefined
   #waiting: Write[] = []
+  /** Writes that are over and not settled yet, in order. No transaction begins before they are. */
+  #over: Outcome[] = []
   #isScheduled = false
   /** The last transaction had one write. */
   #isAlone = false
@@ -159,6 +170,7 @@ export class Transactions {
   async #finish(): Promise<void> {
     // At once, as far as possible: the process may be about to end.
     while (this.#waiting.length > 0 && this.#attempts === 0) this.#commitSlice()
+    this.#settle(this.#over.length)
     if (this.#waiting.length > 0) {
       const drained = new Promise<void>((resolve) => {
         this.#drained = resolve
@@ -175,8 +187,9 @@ export class Transactions {
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    if (this.#attempts > 0) later(() => this.#commitNext(), backOff(this.#attempts))
-    else if (this.#isAlone && performance.now() - this.#turnedAt < MAX_ALONE) {
+    if (this.#attempts > 0 && this.#over.length === 0)
+      later(() => this.#commitNext(), backOff(this.#attempts))
+    else if (this.#over.length === 0 && this.#isAlone && performance.now() - this.#turnedAt < MAX_ALONE) {
       queueMicrotask(() => (this.#waiting.length === 1 ? this.#commitNext() : this.#commitAtEndOfTurn()))
     } else this.#commitAtEndOfTurn()
   }
@@ -190,19 +203,29 @@ export class Transactions {
 
   #commitNext(): void {
     this.#isScheduled = false
-    this.#isAlone = this.#waiting.length === 1
-    this.#commitSlice()
-    if (this.#waiting.length > 0) this.#schedule()
+    if (this.#over.length === 0) {
+      this.#isAlone = this.#waiting.length === 1
+      this.#commitSlice()
+    }
+    this.#settle(SETTLED_PER_TURN)
+    if (this.#waiting.length > 0 || this.#over.length > 0) this.#schedule()
     else this.#drained?.()
+  }
+
+  #settle(most: number): void {
+    for (const { write, result } of this.#over.splice(0, most)) {
+      if (isSuperstepError(result)) write.reject(result)
+      else write.resolve(result as never)
+    }
   }
 
   /** Commits the first writes that wait. Those that the lock kept out wait on, unless their time is over. */
   #commitSlice(): void {
     const slice = this.#waiting.slice(0, sliceEnd(this.#waiting))
     if (slice.length === 0) return
-    const { settled, isLocked } = this.#commitTogether(slice)
-    if (settled > 0) {
-      this.#waiting.splice(0, settled)
+    const { over, isLocked } = this.#commitTogether(slice)
+    if (over > 0) {
+      this.#waiting.splice(0, over)
       this.#attempts = 0
       this.#hasNotified = false
     }
@@ -226,30 +249,27 @@ export class Transactions {
     return performance.now() - since >= this.#rules.busyTimeout
   }
 
-  /** How many of the writes, from the first, are settled: fewer than all when the file is locked, or time is over. */
-  #commitTogether(writes: readonly Write[]): { settled: number; isLocked: boolean } {
+  /** How many of the writes, from the first, are over: fewer than all when the file is locked, or time is over. */
+  #commitTogether(writes: readonly Write[]): { over: number; isLocked: boolean } {
     let results: unknown[]
     try {
       results = this.#commit(writes)
     } catch (error) {
       this.#rollBack()
-      if (isBusy(error)) return { settled: 0, isLocked: true }
+      if (isBusy(error)) return { over: 0, isLocked: true }
       if (writes.length > 1 && (isSuperstepError(error) || OF_A_VALUE.has(resultCode(error)))) {
         const locked = writes.findIndex((write) => this.#commitTogether([write]).isLocked)
-        return { settled: locked < 0 ? writes.length : locked, isLocked: locked >= 0 }
+        return { over: locked < 0 ? writes.length : locked, isLocked: locked >= 0 }
       }
-      for (const { subject, reject } of writes) {
-        reject(isSuperstepError(error) ? error : writeFailed(`${subject} was not written`, error))
+      for (const write of writes) {
+        const failed = () => writeFailed(`${write.subject} was not written`, error)
+        this.#over.push({ write, result: isSuperstepError(error) ? error : failed() })
       }
-      return { settled: writes.length, isLocked: false }
+      return { over: writes.length, isLocked: false }
     }
-    for (let i = 0; i < results.length; i++) {
-      const { resolve, reject } = writes[i] as Write
-      const result = results[i]
-      if (isSuperstepError(result)) reject(result)
-      else resolve(result as never)
-    }
-    return { settled: results.length, isLocked: false }
+    for (let i = 0; i < results.length; i++)
+      this.#over.push({ write: writes[i] as Write, result: results[i] })
+    return { over: results.length, isLocked: false }
   }
 
   /** The results of the first writes: of all that there was time for. */
