@@ -1,7 +1,11 @@
-/** The memory store, and internals that stores with tables share, for the packages of this repository. */
+/** The memory store, and internals that other stores share, for the packages of this repository. */
+
+export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/internal.ts"
+export { type HeartbeatConnection, heartbeatThread } from "./heartbeat-thread.ts"
 export {
   type BodyParts,
   fromStoredBody,
+  LARGE_VALUE,
   type LargeValue,
   type StoredBody,
   toStoredBody,

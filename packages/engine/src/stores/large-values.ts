@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto"
 
-const LIMIT = 65_536
+export const LARGE_VALUE = 65_536
 
 type Path = readonly (string | number)[]
 
@@ -34,7 +34,7 @@ const NONE: readonly LargeValue[] = []
 export function toStoredBody(value: unknown): StoredBody {
   const text = JSON.stringify(value)
   const bytes = Buffer.byteLength(text)
-  if (text.length <= LIMIT) return { text, places: null, values: NONE, bytes }
+  if (text.length <= LARGE_VALUE) return { text, places: null, values: NONE, bytes }
   const paths: Path[] = []
   measure(value, [], paths)
   if (paths.length === 0) return { text, places: null, values: NONE, bytes }
@@ -49,7 +49,7 @@ export function toStoredBody(value: unknown): StoredBody {
 function measure(value: unknown, path: (string | number)[], found: Path[]): number {
   if (typeof value !== "object" || value === null) {
     const length = JSON.stringify(value)?.length ?? 0
-    if (length > LIMIT && path.length > 0) found.push([...path])
+    if (length > LARGE_VALUE && path.length > 0) found.push([...path])
     return length
   }
   const before = found.length
@@ -60,7 +60,7 @@ function measure(value: unknown, path: (string | number)[], found: Path[]): numb
     if (typeof key === "string") length += JSON.stringify(key).length + 1
     path.pop()
   }
-  if (length > LIMIT && path.length > 0 && found.length === before) found.push([...path])
+  if (length > LARGE_VALUE && path.length > 0 && found.length === before) found.push([...path])
   return length
 }
 
@@ -80,34 +80,45 @@ function without(value: unknown, path: Path): unknown {
   return copy
 }
 
-function hashOf(text: string): string {
+function hashOf(text: string | Uint8Array): string {
   return createHash("sha256").update(text).digest("hex")
 }
 
 /** Reads the parts of a body, and creates the error for a damaged one. */
 export interface BodyParts {
-  /** JSON of a large value; undefined if it is missing. */
-  find(hash: string): string | undefined
+  /** JSON of a large value, as text or UTF-8; undefined if it is missing. */
+  find(hash: string): string | Uint8Array | undefined
+  /** Values by their hashes. Bodies that are read with the same map share what they have in common. */
+  readonly known?: Map<string, unknown> | undefined
   /** `what` ends a sentence about the body. */
   damaged(what: string, cause?: unknown): Error
 }
 
-export function fromStoredBody(text: string, places: string | null, { find, damaged }: BodyParts): unknown {
+export function fromStoredBody(
+  text: string | Uint8Array,
+  places: string | null,
+  { find, known = new Map(), damaged }: BodyParts,
+): unknown {
   const body = parsed(text, "it is not JSON", damaged)
   if (places === null) return body
   for (const [path, hash] of toPlaces(places, damaged)) {
     const which = `the large value at ${JSON.stringify(path)}`
-    const part = find(hash)
-    if (part === undefined) throw damaged(`${which} is missing`)
-    if (hashOf(part) !== hash) throw damaged(`${which} is not the one that was written`)
-    putBack(body, path, parsed(part, `${which} is not JSON`, damaged), damaged)
+    if (!known.has(hash)) {
+      const part = find(hash)
+      if (part === undefined) throw damaged(`${which} is missing`)
+      if (hashOf(part) !== hash) throw damaged(`${which} does not match what was written`)
+      known.set(hash, parsed(part, `${which} is not JSON`, damaged))
+    }
+    putBack(body, path, known.get(hash), damaged)
   }
   return body
 }
 
-function parsed(text: string, what: string, damaged: BodyParts["damaged"]): unknown {
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+function parsed(text: string | Uint8Array, what: string, damaged: BodyParts["damaged"]): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(typeof text === "string" ? text : decoder.decode(text))
   } catch (error) {
     throw damaged(what, error)
   }
@@ -118,7 +129,7 @@ function putBack(body: unknown, path: Path, value: unknown, damaged: BodyParts["
   const key = path.at(-1) as string | number
   // The path holds null as an own property, so this never sets a prototype, whatever the key.
   if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, key)) {
-    throw damaged(`it has no place for its large value at ${JSON.stringify(path)}`)
+    throw damaged(`it has no reference to its large value at ${JSON.stringify(path)}`)
   }
   parent[key] = value
 }
@@ -136,5 +147,5 @@ function toPlaces(
     // Reported below.
   }
   if (Array.isArray(places) && places.every(isSound)) return places
-  throw damaged("it does not say where its large values belong")
+  throw damaged("it does not record where its large values belong")
 }

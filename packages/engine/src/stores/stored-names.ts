@@ -9,5 +9,5 @@ export function toStoredName(name: string): string {
 
 /** Throws the error of JSON.parse for text that is not a stored name. */
 export function fromStoredName(text: string): string {
-  return text.includes("\\") ? JSON.parse(`"${text}"`) : text
+  return JSON.parse(`"${text}"`)
 }

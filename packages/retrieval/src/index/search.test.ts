@@ -1,17 +1,7 @@
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { queryWords } from "../words.ts"
-import { mergeByRank } from "./search.ts"
 import { centreOf, signBits, similarity, toSteps } from "./vectors.ts"
-
-test("two orders are merged by rank: 1 / (60 + rank), summed", () => {
-  const order = (...ids: number[]) => ids.map((id, i) => ({ id, score: 100 - i }))
-  const merged = mergeByRank([order(1, 2, 3), order(3, 4)])
-  expect(merged.map(({ id }) => id)).toEqual([3, 1, 2, 4])
-  expect(merged[0]?.score).toBeCloseTo(1 / 63 + 1 / 61)
-  expect(merged[1]?.score).toBeCloseTo(1 / 61)
-  expect(mergeByRank([[], []])).toEqual([])
-})
 
 describe("stored vectors", () => {
   const numbers = fc.array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: 8, maxLength: 40 })

@@ -1,5 +1,6 @@
 /** Searches by words, by meaning, or both. The two orders are merged by rank, because their scores are not comparable. */
 import type { Found } from "@superstep/engine/patterns"
+import { mergeByRank } from "@superstep/engine/text"
 import { preparedOnce } from "@superstep/store-sqlite/internal"
 import { queryWords } from "../words.ts"
 import type { ChunkPosition } from "./chunks.ts"
@@ -8,7 +9,7 @@ import { type ChunkVector, relevanceOf } from "./relevance.ts"
 import { signBitIndex } from "./sign-bits.ts"
 import { type Point, signBits, similarity } from "./vectors.ts"
 
-export interface Hit {
+interface Hit {
   readonly id: number
   readonly score: number
 }
@@ -21,8 +22,6 @@ export interface IndexSearch {
   readonly mode?: "vector" | "merged" | undefined
 }
 
-/** The constant of reciprocal rank fusion, at its usual value. */
-const RANK_CONSTANT = 60
 /** Candidates by sign bits per wanted result, and the minimum. */
 const CANDIDATES = 20
 const MIN_CANDIDATES = 800
@@ -117,7 +116,9 @@ export function searcher(file: IndexFile) {
           if (mode === "vector") return byVector(vector, limit)
           // Deeper than the wanted number: a result that is average in both orders may be the best in total.
           const depth = Math.max(50, 5 * limit)
-          return mergeByRank([byWords(query, depth), byVector(vector, depth)]).slice(0, limit)
+          return mergeByRank([byWords(query, depth), byVector(vector, depth)], ({ id }) => id)
+            .slice(0, limit)
+            .map(({ item: { id }, score }) => ({ id, score }))
         }
         return found(hits(), query, vector)
       })
@@ -134,17 +135,6 @@ interface ChunkRow {
   readonly source: Bytes
   readonly author: Bytes | null
   readonly date: string | null
-}
-
-/** Reciprocal rank fusion: the sum of 1 / (60 + rank) over the orders. */
-export function mergeByRank(orders: readonly (readonly Hit[])[]): Hit[] {
-  const sums = new Map<number, number>()
-  for (const order of orders) {
-    for (const [rank, { id }] of order.entries()) {
-      sums.set(id, (sums.get(id) ?? 0) + 1 / (RANK_CONSTANT + rank + 1))
-    }
-  }
-  return [...sums].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score || a.id - b.id)
 }
 
 function cited(source: string, { line, page }: { [Key in keyof ChunkPosition]: number | null }): string {

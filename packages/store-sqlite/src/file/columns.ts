@@ -1,23 +1,21 @@
 /**
  * How values stand in columns, and how columns are selected and read.
  *
- * A name (an id, a workflow, a key …) is stored as it would stand between JSON's quotes, so that a lone surrogate or a
- * NUL, which SQLite's TEXT does not hold, survives. Text is read as bytes, because libsql ends the process over text that
+ * A name (an id, a workflow, a key …) is stored as `toStoredName` writes it. Text is read as bytes, because libsql ends the process over text that
  * is not UTF-8, which damage produces. Numbers are cast, because damage turns them into text too.
  */
+import { fromStoredName, toStoredName } from "@superstep/engine/stores"
 import { corrupt, type Subject } from "./errors.ts"
 
-export function toText(name: string): string {
-  return JSON.stringify(name).slice(1, -1)
-}
+export { toStoredName as toText }
 
 export function toTextOrNull(name: string | undefined): string | null {
-  return name === undefined ? null : toText(name)
+  return name === undefined ? null : toStoredName(name)
 }
 
 /** For `json_each(?)`. */
 export function toTextList(names: readonly string[]): string {
-  return JSON.stringify([...new Set(names)].map(toText))
+  return JSON.stringify([...new Set(names)].map(toStoredName))
 }
 
 /** Numbers of runs, as JSON: a statement takes them all at once. */
@@ -30,14 +28,10 @@ export function toRunNumbers(runs: readonly number[]): RunNumbers {
 /** Follows `IN`. */
 export const EACH_RUN = "(SELECT value FROM json_each(?))"
 
-function fromText(text: string): string {
-  return JSON.parse(`"${text}"`)
-}
-
 /** For messages: a damaged name is shown as it is stored. */
 export function shownName(text: string): string {
   try {
-    return fromText(text)
+    return fromStoredName(text)
   } catch {
     return text
   }
@@ -88,7 +82,7 @@ export function decodeName(bytes: JsonBytes, subject: Subject): string {
 }
 
 export function parseName(text: string, subject: Subject): string {
-  return readable(() => fromText(text), subject, "it is not a name")
+  return readable(() => fromStoredName(text), subject, "it is not a name")
 }
 
 export function parseJson(bytes: JsonBytes, subject: Subject): unknown {

@@ -6,35 +6,21 @@
  * Links of other users are refused: they could lead what is written to a place where others read it. Windows has no such
  * modes, and inherits its permissions from the folder.
  */
-import {
-  chmodSync,
-  closeSync,
-  fchmodSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  type Stats,
-  statSync,
-} from "node:fs"
+import { closeSync, fchmodSync, lstatSync, mkdirSync, openSync, type Stats, statSync } from "node:fs"
 import { basename } from "node:path"
+import { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "@superstep/engine/stores"
 import { unusable } from "./errors.ts"
 
-const OTHERS = 0o077
-const FILE_MODE = 0o600
-const FOLDER_MODE = 0o700
 const FOLDER = ".superstep"
 const ROOT = 0
-
-/** Called with one line for each file or folder whose mode was changed, or could not be. */
-export type OnTightened = (message: string) => void
 
 const hasModes = process.platform !== "win32"
 
 /** Creates the folder of a file if it is missing. Throws what `mkdir` throws, and STORE_UNUSABLE for another user's link. */
 export function privateFolder(folder: string, onTightened: OnTightened): void {
   refuseForeignLink(folder)
-  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
-  if (basename(folder) === FOLDER) tighten(folder, FOLDER_MODE, onTightened)
+  mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER })
+  if (basename(folder) === FOLDER) tightenFile(folder, PRIVATE_FOLDER, onTightened)
 }
 
 /** Creates an empty file for SQLite to fill if it is missing. */
@@ -46,7 +32,7 @@ export function privateDatabase(path: string): void {
 /** Of a file that is known to be ours. One notice for it and what belongs to it. */
 export function tightenDatabase(path: string, onTightened: OnTightened): void {
   const messages: string[] = []
-  for (const file of filesOf(path)) tighten(file, FILE_MODE, (message) => messages.push(message))
+  for (const file of filesOf(path)) tightenFile(file, PRIVATE_FILE, (message) => messages.push(message))
   const [first] = messages
   if (first !== undefined) onTightened(first)
 }
@@ -59,29 +45,14 @@ function filesOf(path: string): readonly string[] {
 function makeEmpty(path: string): void {
   let file: number
   try {
-    file = openSync(path, "wx", FILE_MODE)
+    file = openSync(path, "wx", PRIVATE_FILE)
   } catch {
     // Another process was first, or SQLite says what is in the way.
     return
   }
   // The umask took nothing that is needed.
-  fchmodSync(file, FILE_MODE)
+  fchmodSync(file, PRIVATE_FILE)
   closeSync(file)
-}
-
-function tighten(path: string, mode: number, onTightened: OnTightened): void {
-  if (!hasModes) return
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found === undefined || (found.mode & OTHERS) === 0) return
-  const [was, is] = [found.mode & 0o777, mode].map((one) => one.toString(8).padStart(4, "0"))
-  try {
-    chmodSync(path, mode)
-    onTightened(`${path} was readable by other users: its mode was ${was} and is now ${is}.`)
-  } catch {
-    onTightened(
-      `${path} is readable by other users: its mode is ${was}, and only its owner can change it to ${is}.`,
-    )
-  }
 }
 
 function refuseForeignLink(path: string): void {

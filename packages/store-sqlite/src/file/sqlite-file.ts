@@ -5,9 +5,10 @@
 import { statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { isSuperstepError, type SuperstepError } from "@superstep/engine"
+import type { OnTightened } from "@superstep/engine/stores"
 import { type Database, type Driver, libsql, nodeSqlite, resultCode } from "./driver.ts"
 import { unusable, writeFailed } from "./errors.ts"
-import { type OnTightened, privateDatabase, privateFolder, tightenDatabase } from "./private-files.ts"
+import { privateDatabase, privateFolder, tightenDatabase } from "./private-files.ts"
 
 export interface FileOptions {
   readonly path: string

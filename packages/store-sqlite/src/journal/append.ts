@@ -15,6 +15,7 @@ import {
   type SuperstepError,
   storeErrors,
 } from "@superstep/engine"
+import type { StoredBody } from "@superstep/engine/stores"
 import {
   checksum,
   MADE_STATE,
@@ -41,7 +42,7 @@ import type { MailTable } from "../lease/mail.ts"
 import type { QueueTable } from "../lease/queue.ts"
 import { type RequestTable, type RequestText, toRequestText } from "../runs/requests.ts"
 import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } from "../runs/run-rows.ts"
-import type { BlobTable, Body } from "./blobs.ts"
+import type { BlobTable } from "./blobs.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
 import { isEndSound, WITH_END } from "./journal-end.ts"
 import type { JournalEnd, JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
@@ -385,7 +386,7 @@ function changesMore(change: RunChange | undefined): boolean {
   return Object.values(more).some((part) => part !== undefined)
 }
 
-function sizeOf(bodies: readonly Body[]): number {
+function sizeOf(bodies: readonly StoredBody[]): number {
   return bodies.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 

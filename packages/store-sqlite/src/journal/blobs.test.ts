@@ -1,4 +1,5 @@
 import type { Json } from "@superstep/engine"
+import { LARGE_VALUE as LIMIT, toStoredBody } from "@superstep/engine/stores"
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Database } from "../file/driver.ts"
@@ -12,26 +13,31 @@ import {
   openStore,
   records,
 } from "../stores.test-support.ts"
-import { blobTable, LIMIT, toBody } from "./blobs.ts"
+import { blobTable } from "./blobs.ts"
 
 const large = (name: string) => name.repeat(Math.ceil((LIMIT + 1) / name.length))
 
 describe("a body", () => {
   /** Where blobs are taken out. */
   const paths = (value: Json) =>
-    (JSON.parse(toBody(value).places ?? "[]") as [unknown[], string][]).map(([path]) => path)
+    (JSON.parse(toStoredBody(value).places ?? "[]") as [unknown[], string][]).map(([path]) => path)
 
   test("up to the limit stays as it is", () => {
     const value = { text: "x".repeat(LIMIT - 11) }
     expect(JSON.stringify(value)).toHaveLength(LIMIT)
-    expect(toBody(value)).toEqual({ text: JSON.stringify(value), places: null, blobs: [], bytes: LIMIT })
+    expect(toStoredBody(value)).toEqual({
+      text: JSON.stringify(value),
+      places: null,
+      values: [],
+      bytes: LIMIT,
+    })
   })
 
   test("above it gives away the smallest parts that are above it, and keeps the rest", () => {
     const value = { count: 1, doc: { title: "t", pages: [large("a"), "short"] } }
     expect(paths(value)).toEqual([["doc", "pages", 0]])
-    expect(toBody(value).text).toBe('{"count":1,"doc":{"title":"t","pages":[null,"short"]}}')
-    expect(toBody(value).bytes).toBe(JSON.stringify(value).length)
+    expect(toStoredBody(value).text).toBe('{"count":1,"doc":{"title":"t","pages":[null,"short"]}}')
+    expect(toStoredBody(value).bytes).toBe(JSON.stringify(value).length)
   })
 
   test("gives away a list whose items are all small, and several parts where there are several", () => {
@@ -47,7 +53,7 @@ describe("a body", () => {
   test("is measured as JSON is: in units of its text, with escapes and keys", () => {
     expect(paths({ text: "\u0000".repeat(LIMIT / 4) })).toEqual([["text"]])
     expect(paths({ keys: { [large("key")]: 1 } })).toEqual([["keys"]])
-    expect(toBody({ text: "é".repeat(LIMIT - 20) })).toMatchObject({
+    expect(toStoredBody({ text: "é".repeat(LIMIT - 20) })).toMatchObject({
       places: null,
       bytes: 2 * (LIMIT - 20) + 11,
     })
@@ -55,7 +61,7 @@ describe("a body", () => {
 
   test("is left as it was by this", () => {
     const value = { doc: [large("a")] }
-    toBody(value)
+    toStoredBody(value)
     expect(value).toEqual({ doc: [large("a")] })
   })
 })
@@ -89,7 +95,7 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
     fc.assert(
       fc.property(anything, (value) => {
         place += 1
-        const body = toBody(value)
+        const body = toStoredBody(value)
         blobs.keep(1, place, body)
         const back = blobs.reader()(Buffer.from(body.text), body.places, () => "damaged")
         expect(JSON.stringify(back)).toBe(JSON.stringify(value))

@@ -12,6 +12,7 @@ import {
   type SuperstepError,
   storeErrors,
 } from "@superstep/engine"
+import { type StoredBody, toStoredBody } from "@superstep/engine/stores"
 import { check, checksum, recordChecksum } from "../file/checksum.ts"
 import {
   decodeText,
@@ -28,7 +29,7 @@ import type { Database } from "../file/driver.ts"
 import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
 import { IS_CURRENT } from "../file/schema.ts"
 import { runHeads } from "../runs/runs.ts"
-import { type BlobTable, type Body, type BodyReader, toBody } from "./blobs.ts"
+import type { BlobTable, BodyReader } from "./blobs.ts"
 import { BYTES, endSum, IS_OPEN, isEndSound, WITH_END } from "./journal-end.ts"
 
 const RECORD = {
@@ -139,7 +140,7 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
 type Entry = JournalRecord["entry"]
 
 /** A record as its row has it. */
-export interface RecordBody extends Body {
+export interface RecordBody extends StoredBody {
   readonly frame: string
   readonly sum: number
 }
@@ -158,10 +159,10 @@ export function toBodies(
       )
     }
     try {
-      const { text, places, blobs, bytes } = toBody(entry)
+      const { text, places, values, bytes } = toStoredBody(entry)
       const frame = path === "" ? path : toText(path)
       const sum = recordChecksum(name, seq, frame, events, places, text)
-      return { text, places, blobs, bytes, frame, sum }
+      return { text, places, values, bytes, frame, sum }
     } catch (error) {
       throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
     }
@@ -215,7 +216,7 @@ export function damaged(name: string): (seq: number) => Subject {
 
 export interface SnapshotTable {
   /** Replaces an earlier one. Returns the size of the snapshot and of the journal, or why it may not be saved. */
-  save(lease: Lease, seq: number, body: Body): { bytes: number; journal: number } | SuperstepError
+  save(lease: Lease, seq: number, body: StoredBody): { bytes: number; journal: number } | SuperstepError
   /** To be called within a transaction, so that all it reads is of one moment. */
   find(runId: string): Snapshot | undefined
   /** Their blobs go with the others of the runs. */
@@ -225,9 +226,9 @@ export interface SnapshotTable {
 const SNAPSHOT = { seq: "integer", blobs: "text?", body: "text", sum: "integer?" } as const
 
 /** Throws STORE_WRITE_FAILED for data that JSON cannot hold. */
-export function toSnapshotBody(runId: string, data: Snapshot["data"]): Body {
+export function toSnapshotBody(runId: string, data: Snapshot["data"]): StoredBody {
   try {
-    return toBody(data)
+    return toStoredBody(data)
   } catch (error) {
     throw writeFailed(`The snapshot of run "${runId}" cannot be written as JSON`, error)
   }

@@ -1,6 +1,7 @@
 /** State that lasts from run to run, as numbered writes: it can be read as it was after each of them. */
 
 import type { Json, ThreadWrite } from "@superstep/engine"
+import { foldThread, type StoredThreadWrite } from "@superstep/engine/stores"
 import { check, checksum } from "../file/checksum.ts"
 import { decodeText, parseJson, parseName, type Row, selected, toText } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
@@ -89,38 +90,19 @@ export function threadTable(database: Database): ThreadTable {
   }
 }
 
-/** What comes before the last "set" of a key is not parsed. */
 function fold(id: string, rows: readonly WriteRow[], end: number): ThreadState {
-  const writes = rows.map((row) => toWrite(id, row))
-  const lastSet = new Map<string, number>()
-  for (const { kind, key, version } of writes) if (kind === "set") lastSet.set(key, version)
-  const state = new Map<string, Json>()
-  let next = 1
-  for (const { version, key, kind, value } of writes) {
-    if (version !== next) break
-    next += 1
-    if (version < (lastSet.get(key) ?? 0)) continue
-    const now = parseJson(value, damaged(id, version)) as Json
-    if (kind === "set") {
-      state.set(key, now)
-      continue
-    }
-    const before = state.get(key)
-    const list = Array.isArray(before) ? before : []
-    for (const item of Array.isArray(now) ? now : [now]) list.push(item)
-    state.set(key, list)
-  }
+  const { state, next } = foldThread(rows.map((row) => toWrite(id, row)))
   if (next !== end + 1) throw corrupt(damaged(id, next), "the write is missing")
   const named = [...state].map(([key, value]) => [parseName(key, damaged(id, end)), value])
   return { version: end, state: Object.fromEntries(named) }
 }
 
-function toWrite(id: string, row: WriteRow) {
+function toWrite(id: string, row: WriteRow): StoredThreadWrite {
   const { version, value, sum } = row
   const subject = damaged(id, version)
   const [key, kind] = [decodeText(row.key, subject), decodeText(row.kind, subject)]
   check(sum, () => checksum([toText(id), version, key, kind], value), subject)
-  return { version, key, kind, value }
+  return { version, key, kind: kind as ThreadWrite["kind"], value: () => parseJson(value, subject) as Json }
 }
 
 function damaged(id: string, version: number): Subject {

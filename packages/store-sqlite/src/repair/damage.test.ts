@@ -1,9 +1,9 @@
 /** Files that lost their end, lost a page, or were taken away: nothing that is read is less than it should be. */
 import { copyFileSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { isSuperstepError } from "@superstep/engine"
+import { LARGE_VALUE as LIMIT } from "@superstep/engine/stores"
 import * as fc from "fast-check"
 import { describe, expect, inject, test } from "vitest"
-import { LIMIT } from "../journal/blobs.ts"
 import { created, drivers, freshPath, lease, openStore, records } from "../stores.test-support.ts"
 
 const seed = inject("seed")

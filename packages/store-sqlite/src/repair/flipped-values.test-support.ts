@@ -1,5 +1,5 @@
 /** A small store that has something of everything, and all that can be read from it. */
-import { LIMIT } from "../journal/blobs.ts"
+import { LARGE_VALUE as LIMIT } from "@superstep/engine/stores"
 import type { SqliteStore } from "../sqlite-store.ts"
 import { created, lease, records } from "../stored-values.test-support.ts"
 

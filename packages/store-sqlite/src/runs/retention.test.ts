@@ -1,6 +1,6 @@
 import { statSync } from "node:fs"
+import { LARGE_VALUE as LIMIT } from "@superstep/engine/stores"
 import { describe, expect, test } from "vitest"
-import { LIMIT } from "../journal/blobs.ts"
 import {
   alter,
   committingStore,

@@ -528,7 +528,7 @@ describe.skipIf(noModes)("the file of a cassette (needs file modes: not on Windo
       expect(mode(file)).toBe(0o600)
       expect(warnings.mock.calls).toEqual([
         [
-          `${file} could be read by other users: changed its mode from 0644 to 0600.`,
+          `${file} was readable by other users: its mode was 0644 and is now 0600.`,
           expect.objectContaining({ code: "FILE_PERMISSIONS" }),
         ],
       ])

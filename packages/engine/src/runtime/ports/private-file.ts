@@ -1,6 +1,6 @@
 /**
- * Files with conversations are readable by their owner only (0600), whatever the umask. The mode of a file that others can
- * read is tightened, with a process warning. Windows has no such modes.
+ * Files with conversations are readable by their owner only (0600), whatever the umask. A looser mode is tightened, with a
+ * notice. Windows has no such modes.
  */
 import { chmodSync, statSync } from "node:fs"
 
@@ -9,20 +9,27 @@ export const PRIVATE_FOLDER = 0o700
 
 const OTHERS = 0o077
 
-export function tightenFile(path: string): void {
+/** Called with one line for a file or folder whose mode was changed, or could not be. */
+export type OnTightened = (message: string) => void
+
+/** A missing file is left alone. By default the notice is a process warning. */
+export function tightenFile(
+  path: string,
+  mode: number = PRIVATE_FILE,
+  onTightened: OnTightened = warn,
+): void {
   if (process.platform === "win32") return
-  const mode = statSync(path).mode & 0o777
-  if ((mode & OTHERS) === 0) return
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined || (found.mode & OTHERS) === 0) return
+  const was = octal(found.mode & 0o777)
   try {
-    chmodSync(path, PRIVATE_FILE)
+    chmodSync(path, mode)
   } catch {
-    return warn(
-      `${path} can be read by other users (mode ${octal(mode)}), and only its owner can change that.`,
+    return onTightened(
+      `${path} is readable by other users: its mode is ${was}, and only its owner can change it to ${octal(mode)}.`,
     )
   }
-  warn(
-    `${path} could be read by other users: changed its mode from ${octal(mode)} to ${octal(PRIVATE_FILE)}.`,
-  )
+  onTightened(`${path} was readable by other users: its mode was ${was} and is now ${octal(mode)}.`)
 }
 
 function octal(mode: number): string {

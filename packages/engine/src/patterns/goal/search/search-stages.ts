@@ -5,7 +5,7 @@
 import { node } from "../../../builder/index.ts"
 import { SuperstepError } from "../../../core/index.ts"
 import { append, type Context, channel, replace } from "../../../runtime/index.ts"
-import { clipped } from "../../../text/index.ts"
+import { clipped, mergeByRank } from "../../../text/index.ts"
 import { isNoFailure, messageOf, reportIncomplete } from "../../failures.ts"
 import type { Found } from "../../ports.ts"
 import { agentStage } from "../../stage-node.ts"
@@ -224,7 +224,11 @@ export function vectorStage(config: GoalConfig) {
     const index = search.by === "sql" ? (sql?.vector ?? vector) : vector
     const hasNext = search.by !== "vector" || rest.length > 0
     const documents = index === undefined ? [] : await passagesOf("vector", index, hasNext, config, ctx)
-    const merged = mergeByRank([ctx.state.get(inGraph), documents]).slice(0, results)
+    const merged = mergeByRank([ctx.state.get(inGraph), documents], ({ location, text, query }) =>
+      JSON.stringify([location, text, query]),
+    )
+      .slice(0, results)
+      .map(({ item }) => item)
     const [first] = merged
     if (first === undefined) return nextStage(rest, search, config, ctx)
     ctx.state.write(evidence, [...ctx.state.get(evidence), ...merged])
@@ -334,21 +338,4 @@ function passageOf(kind: "graph" | "documents", source: string, found: Found): E
     ...(relevance !== undefined && { relevance }),
     text: clipped(text.trim(), MAX_PASSAGE),
   }
-}
-
-/** The constant of reciprocal rank fusion, at its usual value. */
-const RANK_CONSTANT = 60
-
-/** Merges several orders by the sum of 1 / (60 + rank), because scores of different searches are not comparable. */
-function mergeByRank(orders: readonly (readonly Evidence[])[]): Evidence[] {
-  const sums = new Map<string, { evidence: Evidence; sum: number }>()
-  for (const order of orders) {
-    for (const [rank, evidence] of order.entries()) {
-      const key = JSON.stringify([evidence.location, evidence.text, evidence.query])
-      const { sum = 0, evidence: first = evidence } = sums.get(key) ?? {}
-      sums.set(key, { evidence: first, sum: sum + 1 / (RANK_CONSTANT + rank + 1) })
-    }
-  }
-  // The sort is stable: equal sums keep the order of the searches.
-  return [...sums.values()].sort((a, b) => b.sum - a.sum).map(({ evidence }) => evidence)
 }

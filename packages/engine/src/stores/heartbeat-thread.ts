@@ -1,0 +1,109 @@
+/**
+ * Beats for a holder from a thread with a connection of its own, which a blocked event loop cannot stop. The thread also
+ * watches the loop: it reports a loop that was blocked, and dismisses the holder of one that is stuck for good, with
+ * the run that had control.
+ *
+ * The thread's program is text, so that it needs no file of its own wherever a package is bundled to.
+ */
+import { Worker } from "node:worker_threads"
+import type { KeepAlive, KeepAliveOptions } from "../runtime/index.ts"
+import { toStoredName } from "./stored-names.ts"
+
+/** How the thread reaches the store. */
+export interface HeartbeatConnection {
+  /**
+   * JavaScript that defines `beat(holder)`, `dismiss(holder, runId)` and `close()`, which may be async. Names are as
+   * `toStoredName` writes them. A call that fails is repeated.
+   */
+  readonly program: string
+  /** What the program finds in `workerData`. */
+  readonly data: Readonly<Record<string, unknown>>
+  /** The thread's environment. */
+  readonly env?: NodeJS.ProcessEnv | undefined
+}
+
+export function heartbeatThread(options: KeepAliveOptions, connection: HeartbeatConnection): KeepAlive {
+  const { holder, every, hungAfter, loopState, onBlocked } = options
+  const thread = new Worker(`${HEAD}${connection.program}${PROGRAM}`, {
+    eval: true,
+    workerData: { ...connection.data, holder: toStoredName(holder.id), every, hungAfter, loopState },
+    // Nothing that a user's process was started with belongs into this thread: loaders, debuggers, conditions.
+    execArgv: ["--no-warnings"],
+    env: connection.env ?? {},
+    name: "superstep heartbeat",
+  })
+  thread.unref()
+  thread.on("message", ({ milliseconds, text }: { milliseconds: number; text: string }) =>
+    onBlocked(milliseconds, text),
+  )
+  // The event loop beats too; without the thread it does so alone.
+  thread.on("error", () => undefined)
+  return {
+    // Not terminated: libsql ends the whole process when it is interrupted while it opens a file.
+    stop: () => thread.postMessage("stop"),
+  }
+}
+
+/** A thread that was stopped before it began opens no connection: the store may be gone by now. */
+const HEAD = `
+"use strict"
+const { parentPort, receiveMessageOnPort, workerData } = require("node:worker_threads")
+if (receiveMessageOnPort(parentPort) !== undefined) process.exit()
+`
+
+/** How the numbers in the shared memory are laid out is `LoopState` in lease/loop-watch.ts. */
+const PROGRAM = `
+const { holder, every, hungAfter, loopState } = workerData
+const numbers = new Int32Array(loopState, 0, 2)
+const bytes = new Uint8Array(loopState, 8)
+const LOOK = 200
+const BLOCKED = 1000
+
+parentPort.once("message", async () => {
+  try {
+    await close()
+  } finally {
+    process.exit()
+  }
+})
+
+let turns = -1
+let turnedAt = performance.now()
+let beatAt = performance.now()
+let blocked
+let hung = false
+let isCalling = false
+
+setInterval(() => {
+  const now = performance.now()
+  const seen = Atomics.load(numbers, 0)
+  if (seen !== turns) {
+    if (blocked !== undefined) parentPort.postMessage({ milliseconds: now - turnedAt, text: blocked })
+    blocked = undefined
+    hung = false
+    turns = seen
+    turnedAt = now
+  } else if (now - turnedAt > BLOCKED) {
+    blocked ??= Buffer.from(bytes.slice(0, numbers[1])).toString()
+  }
+  if (hung || isCalling) return
+  if (now - turnedAt > hungAfter) {
+    const run = JSON.stringify((blocked ?? "").split("\\n")[0]).slice(1, -1)
+    call(() => dismiss(holder, run), () => { hung = true })
+  } else if (now - beatAt >= every) {
+    call(() => beat(holder), () => { beatAt = now })
+  }
+}, LOOK)
+
+/** A store that is locked or away is called again at the next look. */
+async function call(act, done) {
+  isCalling = true
+  try {
+    await act()
+    done()
+  } catch {
+  } finally {
+    isCalling = false
+  }
+}
+`
