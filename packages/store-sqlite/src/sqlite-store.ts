@@ -33,6 +33,8 @@ import { registryTables } from "./registry.ts"
 import { reporter } from "./runs/report.ts"
 import { requestTable } from "./runs/requests.ts"
 import { retention } from "./runs/retention.ts"
+import { labelTable } from "./runs/run-labels.ts"
+import { nameIndex } from "./runs/run-names.ts"
 import { runTable } from "./runs/runs.ts"
 
 type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
@@ -62,13 +64,15 @@ function preparedStore(path: string, database: Database, transactions: Transacti
   const journals = journalTable(database, blobs)
   const snapshots = snapshotTable(database, blobs)
   const graphs = graphTable(database)
-  const runs = runTable(database)
+  const labels = labelTable(database)
+  const names = nameIndex(database, transactions)
+  const runs = runTable(database, names)
   const requests = requestTable(database)
   const leases = leaseTable(database)
   const mail = mailTable(database)
   const threads = threadTable(database)
   const queue = queueTable(database, { journals, blobs })
-  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail, queue }
+  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail, labels, names, queue }
   const append = appender(database, tables)
   transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
@@ -103,7 +107,11 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     graph: (hash) => transactions.read(`Graph "${hash}"`, () => graphs.find(hash)),
 
     run: (runId) => transactions.read(`Run "${runId}"`, () => runs.find(runId)),
-    runs: (query) => transactions.read("The list of runs", () => runs.list(query)),
+    async runs(query) {
+      const found = await transactions.readTogether("The list of runs", () => runs.list(query))
+      if (query.text !== undefined) void names.catchUp()
+      return found
+    },
     requests: (query) => transactions.read("The list of requests", () => requests.list(query)),
 
     beat: (holder) => transactions.write(`The heartbeat of "${holder.id}"`, () => leases.beat(holder)),

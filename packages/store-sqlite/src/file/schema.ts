@@ -11,9 +11,10 @@ import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
 import { QUEUE_MIGRATION } from "./queue-schema.ts"
+import { addSearchTables } from "./search-schema.ts"
 
-/** The statements at N take a file of version N to version N + 1; released ones never change. */
-const MIGRATIONS: readonly string[] = [
+/** The step at N takes a file of version N to version N + 1; released ones never change. */
+const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   `
   CREATE TABLE meta (version INTEGER NOT NULL);
   INSERT INTO meta (version) VALUES (0);
@@ -257,6 +258,7 @@ const MIGRATIONS: readonly string[] = [
   ${ROW_CHECKS_6}
   `,
   QUEUE_MIGRATION,
+  addSearchTables,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length
@@ -279,7 +281,10 @@ export function isCurrent(database: Database, path: string): boolean {
 /** To be called within a transaction that may write. */
 export function migrate(database: Database, path: string): void {
   if (isCurrent(database, path)) return
-  for (const statements of MIGRATIONS.slice(versionOf(database, path))) database.exec(statements)
+  for (const step of MIGRATIONS.slice(versionOf(database, path))) {
+    if (typeof step === "string") database.exec(step)
+    else step(database)
+  }
   database.exec(`UPDATE meta SET version = ${SCHEMA_VERSION}`)
 }
 

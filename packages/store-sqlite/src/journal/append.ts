@@ -41,6 +41,8 @@ import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
 import type { MailTable } from "../lease/mail.ts"
 import type { QueueTable } from "../lease/queue.ts"
 import { type RequestTable, type RequestText, toRequestText } from "../runs/requests.ts"
+import type { LabelTable } from "../runs/run-labels.ts"
+import type { NameIndex } from "../runs/run-names.ts"
 import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } from "../runs/run-rows.ts"
 import type { BlobTable } from "./blobs.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
@@ -74,6 +76,8 @@ export interface Tables {
   readonly requests: RequestTable
   readonly threads: ThreadTable
   readonly mail: MailTable
+  readonly labels: LabelTable
+  readonly names: NameIndex
   readonly queue: Pick<QueueTable, "findGroup" | "enter">
 }
 
@@ -229,6 +233,7 @@ export function appender(database: Database, tables: Tables): Appender {
     ) as { id: number }[]
     if (made === undefined) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
     const end = tables.journals.add(made.id, { bytes: 0, at }, records, bodies)
+    if (created.labels !== undefined) tables.labels.add(made.id, created.labels)
     if (run.flow !== null) {
       const { wakeAt } = (change?.idle || undefined) ?? {}
       tables.queue.enter(made.id, created, { holder: lease.holder, at: run.createdAt, wakeAt })

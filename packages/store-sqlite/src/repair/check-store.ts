@@ -3,11 +3,13 @@
  * snapshots, requests, large values, threads, graphs, mail and definitions.
  */
 
+import { isDeepStrictEqual } from "node:util"
 import { decodeText, type JsonBytes, jsonBytes, shownName, toText } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 import { messageOfDamage } from "../file/errors.ts"
 import { Transactions } from "../file/transactions.ts"
 import { openDatabase } from "../open-store.ts"
+import { labelTexts } from "../runs/run-labels.ts"
 import { type SqliteStore, storeOn } from "../sqlite-store.ts"
 import { type RawRun, type RawRuns, rawRuns, reading } from "./raw-runs.ts"
 
@@ -117,6 +119,11 @@ async function* checkRun(
   else if ((snapshot.value?.seq ?? 0) > end) {
     const message = `The snapshot of run "${runId}" is of a record after its end at ${end}.`
     yield { part: "snapshot", runId, message }
+  }
+  const labels = attempt(() => raw.labels(id))
+  if (labels.error !== undefined) yield { part: "run", runId, message: labels.error }
+  else if (!isDeepStrictEqual(labels.value, labelTexts(run.labels ?? {}).sort())) {
+    yield { part: "run", runId, message: `Run "${runId}" is not found by its labels.` }
   }
   const requests = attempt(() => raw.requests(id))
   if (requests.error !== undefined) yield { part: "requests", runId, message: requests.error }

@@ -4,7 +4,8 @@ import { isSuperstepError } from "@superstep/engine"
 import { LARGE_VALUE as LIMIT } from "@superstep/engine/stores"
 import * as fc from "fast-check"
 import { describe, expect, inject, test } from "vitest"
-import { created, drivers, freshPath, lease, openStore, records } from "../stores.test-support.ts"
+import { alter, created, drivers, freshPath, lease, openStore, records } from "../stores.test-support.ts"
+import { checkStoreFile, type Damage } from "./check-store.ts"
 
 const seed = inject("seed")
 
@@ -87,6 +88,39 @@ describe.each(drivers)("a file by $name", ({ driver }) => {
       }
     }
     expect(reported).toBeGreaterThan(20)
+  })
+
+  test("whose damaged page hides the last records of a run that was executing is found by a check", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    const all = records(1, 1_000)
+    await store.append(lease("r"), 0, all.slice(0, 1), created())
+    // The row of the run stays as it is: the last record says where the journal ends (S6).
+    await store.append(lease("r"), 1, all.slice(1))
+    await store.close()
+    let root = 0
+    alter(path, driver, (database) => {
+      const find = database.prepare(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_journal_1'",
+      )
+      root = (find.all() as [{ rootpage: number }])[0].rootpage
+    })
+    const file = readFileSync(path)
+    const at = (page: number) => (page - 1) * 4_096
+    // An inner page names its last child at byte 8; a page has the number of its entries at byte 3.
+    file.writeUInt16BE(1, at(file.readUInt32BE(at(root) + 8)) + 3)
+    writeFileSync(path, file)
+
+    const damaged = openStore(path, driver)
+    const hidden = all.length - (await damaged.read("r", 0)).length
+    await damaged.close()
+    expect(hidden).toBeGreaterThan(0)
+    const damages: Damage[] = []
+    for await (const damage of checkStoreFile(path)) damages.push(damage)
+    expect(damages).toContainEqual({
+      part: "file",
+      message: expect.stringMatching(/^Table journal: .*sqlite_autoindex_journal_1/),
+    })
   })
 
   test.skipIf(process.platform === "win32")(

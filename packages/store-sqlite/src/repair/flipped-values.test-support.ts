@@ -80,6 +80,8 @@ export async function listsOf(store: SqliteStore): Promise<Record<string, unknow
     runs: () => store.runs({}),
     "waiting runs": () => store.runs({ status: ["waiting"] }),
     "runs of a workflow": () => store.runs({ workflow: "w" }),
+    "runs with a label": () => store.runs({ labels: { file: "order.yaml" } }),
+    "runs by a part of a name": () => store.runs({ text: "first" }),
     requests: () => store.requests({ outcome: ["open", "answered"] }),
     mail: () => store.mail("h"),
     free: () => store.free({ workflows: ["w"], now: 100, limit: 9, suspects: false }),

@@ -6,6 +6,7 @@ import { type BlobTable, type BodyReader, blobTable } from "../journal/blobs.ts"
 import { WITH_END } from "../journal/journal-end.ts"
 import { damaged, type JournalRow, RECORD_COLUMNS, toRecord } from "../journal/journals.ts"
 import { REQUEST_COLUMNS, type RequestRow, toStoredRequest } from "../runs/requests.ts"
+import { labelTable } from "../runs/run-labels.ts"
 import { RUN_COLUMNS, toStoredRuns } from "../runs/run-rows.ts"
 
 export interface RawRun {
@@ -23,6 +24,8 @@ export interface RawRuns {
   record(name: string, run: number, seq: number, read: BodyReader): JournalRecord
   /** The numbers of the records that a run has, as far as they can be listed. */
   hasRecordAfter(run: number, seq: number): boolean
+  /** The labels that the run is found by, in their order as text. */
+  labels(run: number): readonly string[]
   /** With the ids of their rows. */
   requests(run: number): readonly { readonly id: number; readonly request: StoredRequest }[]
   readonly blobs: BlobTable
@@ -32,6 +35,7 @@ const PAGE = 1_000
 
 export function rawRuns(database: Database): RawRuns {
   const blobs = blobTable(database)
+  const labels = labelTable(database)
   const byTable = database.prepare("SELECT id FROM runs NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?")
   const byIndex = database.prepare(
     "SELECT id FROM runs INDEXED BY runs_run_id WHERE run_id >= '' ORDER BY run_id, id LIMIT ? OFFSET ?",
@@ -88,6 +92,7 @@ export function rawRuns(database: Database): RawRuns {
       })
     },
     hasRecordAfter: (run, seq) => reading("The journal", () => findLater.all(run, seq).length > 0),
+    labels: (run) => reading("The list of labels", () => [...labels.of(run)].sort()),
     requests(run) {
       const ids = reading("The list of requests", () => findRequests.all(run)) as { id: number }[]
       return ids.flatMap(({ id }) =>

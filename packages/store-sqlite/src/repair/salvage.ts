@@ -15,6 +15,7 @@ import type { Database, Driver } from "../file/driver.ts"
 import { messageOfDamage, unusable } from "../file/errors.ts"
 import { snapshotTable } from "../journal/journals.ts"
 import { openDatabase } from "../open-store.ts"
+import { labelTable } from "../runs/run-labels.ts"
 import { IN_FLIGHT } from "../runs/run-rows.ts"
 import { type RawRun, type RawRuns, rawRuns } from "./raw-runs.ts"
 import { copier, copyTables } from "./salvage-tables.ts"
@@ -151,9 +152,10 @@ function runCopier(from: Database, to: Database, raw: RawRuns): RunCopier {
      WHERE runs.id = ? AND other.id <> runs.id AND other.${IN_FLIGHT}`,
   )
   const isForked = to.prepare("SELECT 1 FROM runs WHERE fork_run = ?")
-  const dropRun = ["journal", "snapshots", "requests", "blob_uses"].map((table) =>
+  const dropRun = ["journal", "snapshots", "requests", "blob_uses", "run_labels"].map((table) =>
     to.prepare(`DELETE FROM ${table} WHERE run = ?`),
   )
+  const labels = labelTable(to)
   const dropRow = to.prepare("DELETE FROM runs WHERE id = ?")
   const reopen = to.prepare(
     "UPDATE requests SET outcome = 'open', closed_at = NULL, closed_by = NULL WHERE id = ?",
@@ -221,6 +223,7 @@ function runCopier(from: Database, to: Database, raw: RawRuns): RunCopier {
       }
     }
     addRun(id)
+    if (run.labels !== undefined) labels.add(id, run.labels)
     const { end, at, bytes, reason } = copyRecords(found)
     ends.set(id, end)
     let problem = reason

@@ -50,10 +50,21 @@ describe.each(drivers)("queries to a file by $name", ({ driver }) => {
       "runs_thread (thread=?)",
     ],
     ["with a key", { key: "k", status: ["failed"] }, "runs_key (key=?)"],
+    ["with a label", { labels: { file: "x" }, workflow: "w" }, "run_labels_label (label=?)"],
   ])("for runs %s use an index", async (_, query, index) => {
     const [plan = []] = (await plansOf((store) => store.runs(query))).values()
     expect(plan.filter((step) => looksThrough.test(step))).toEqual([])
     expect(plan.join("\n")).toContain(index)
+  })
+
+  test("for runs by a part of a name use the index of names, and the rows that are newer than it", async () => {
+    const plans = [...(await plansOf((store) => store.runs({ text: "name" }))).values()].map((plan) =>
+      plan.join(),
+    )
+    expect(plans).toEqual([
+      expect.stringContaining("SCAN runs"),
+      expect.stringContaining("SCAN run_names VIRTUAL TABLE"),
+    ])
   })
 
   test.each<[string, RequestQuery, string]>([

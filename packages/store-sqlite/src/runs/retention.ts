@@ -16,6 +16,7 @@ import {
   toTextOrNull,
 } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
+import { shortWrites } from "../file/short-writes.ts"
 import type { Transactions } from "../file/transactions.ts"
 import type { Tables } from "../journal/append.ts"
 import { IS_OVER } from "./run-rows.ts"
@@ -32,7 +33,6 @@ const BLOBS_AT_ONCE = 10
 const PAGES_AT_ONCE = 250
 
 /** Held from the start, so that a test framework's fake timers do not stop it. */
-const later = setTimeout
 const nextTurn = setImmediate
 
 export function retention(database: Database, transactions: Transactions, tables: Tables): Retention {
@@ -64,6 +64,7 @@ export function retention(database: Database, transactions: Transactions, tables
   const giveBack = database.prepare(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`)
   const findMode = database.prepare("PRAGMA auto_vacuum")
   const findFreePages = database.prepare("PRAGMA freelist_count")
+  const { shortly, repeat } = shortWrites(transactions)
 
   /** The runs are gone; what is much of what they leave behind is swept later. */
   function take(runs: readonly Removable[]): void {
@@ -74,6 +75,8 @@ export function retention(database: Database, transactions: Transactions, tables
     tables.graphs.release(all)
     tables.requests.removeAll(all)
     tables.snapshots.removeAll(all)
+    tables.labels.removeAll(all)
+    tables.names.removeAll(all)
     const swept: number[] = []
     let room = RECORDS_AT_ONCE
     for (const { id, records, has_blobs } of runs) {
@@ -112,23 +115,6 @@ export function retention(database: Database, transactions: Transactions, tables
       { freelist_count: number }[],
     ]
     return mode?.auto_vacuum === 0 ? 0 : (free?.freelist_count ?? 0)
-  }
-
-  /** A short transaction, and half as much time for others. */
-  async function shortly<T>(subject: string, some: () => T): Promise<T> {
-    let took = 0
-    const result = await transactions.write(subject, () => {
-      const began = performance.now()
-      const done = some()
-      took = performance.now() - began
-      return done
-    })
-    await new Promise<void>((resume) => later(resume, Math.ceil(took / 2)))
-    return result
-  }
-
-  async function repeat(subject: string, some: () => boolean): Promise<void> {
-    while (await shortly(subject, some));
   }
 
   async function cleanUp(): Promise<void> {

@@ -1,12 +1,11 @@
-/**
- * Finds runs, and where their journals end. A page costs what is on it, except for a search by text or labels, which reads
- * one run after another.
- */
+/** Finds runs, and where their journals end. A page costs what is on it, except for a search by a text of one or two letters. */
 import type { RunQuery, StoredRun } from "@superstep/engine"
 import { decodeText, type JsonBytes, shownName, toText } from "../file/columns.ts"
 import { type Database, preparedOnce, type Value } from "../file/driver.ts"
 import { corrupt } from "../file/errors.ts"
 import { HEAD, WITH_END } from "../journal/journal-end.ts"
+import { labelTexts } from "./run-labels.ts"
+import { type NameIndex, nameQuery } from "./run-names.ts"
 import {
   ALL_STATUS,
   checkRun,
@@ -16,6 +15,9 @@ import {
   toStoredRuns,
 } from "./run-rows.ts"
 
+/** Labels of more runs than this count as equally frequent. */
+const COUNTED = 1_000
+
 export interface RunTable {
   find(runId: string): StoredRun | undefined
   /** Newest first: in the order in which they came into this file, from its end. */
@@ -24,11 +26,21 @@ export interface RunTable {
   pin(runId: string, pinned: boolean): boolean
 }
 
-export function runTable(database: Database): RunTable {
+export function runTable(database: Database, names: Pick<NameIndex, "upTo">): RunTable {
   const prepare = preparedOnce(database)
   const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE run_id = ?`)
   const checkHidden = hiddenCheck(database)
   const setPinned = database.prepare("UPDATE runs SET pinned = ? WHERE run_id = ?")
+  const countSome = database.prepare(
+    "SELECT count(*) AS count FROM (SELECT 1 FROM run_labels WHERE label = ? LIMIT ?)",
+  )
+
+  /** As far as it costs little to know. */
+  function rarest(labels: readonly string[]): string {
+    if (labels.length === 1) return labels[0] as string
+    const counts = labels.map((label) => (countSome.all(label, COUNTED) as [{ count: number }])[0].count)
+    return labels[counts.indexOf(Math.min(...counts))] as string
+  }
 
   return {
     find(runId) {
@@ -37,47 +49,73 @@ export function runTable(database: Database): RunTable {
       return run
     },
     list(query) {
-      const { sql, values } = toSql(query)
-      return toStoredRuns(prepare(sql).all(...values))
+      const read = ({ sql, values }: Sql) => toStoredRuns(prepare(sql).all(...values))
+      const { key, thread, text, labels = {}, limit = -1 } = query
+      const wanted = labelTexts(labels)
+      // A key has one run, a thread few: the rest is looked for among those.
+      if (key !== undefined || thread !== undefined) return read(byRow(query))
+      if (wanted.length > 0) return read(byLabel(query, rarest(wanted)))
+      const match = text === undefined ? undefined : nameQuery(toText(text))
+      if (match === undefined) return read(byRow(query))
+      const newer = read(byRow(query, names.upTo()))
+      if (newer.length === limit) return newer
+      const rest = limit < 0 ? limit : limit - newer.length
+      return [...newer, ...read(byName({ ...query, limit: rest }, match))]
     },
     pin: (runId, pinned) => setPinned.run(pinned ? 1 : 0, toText(runId)).changes !== 0,
   }
 }
 
-function toSql(query: RunQuery): { sql: string; values: Value[] } {
-  const { workflow, status, thread, key, text, labels = {}, before, limit = -1 } = query
+interface Sql {
+  readonly sql: string
+  readonly values: readonly Value[]
+}
+
+/** Conditions for the rows of runs, whatever they are found by. */
+function toConditions({ workflow, thread, key, text, labels = {}, before }: RunQuery) {
   const conditions: string[] = []
   const values: Value[] = []
   const add = (condition: string, ...of: string[]) => {
     conditions.push(condition)
-    values.push(...of.map(toText))
+    values.push(...of)
   }
-  if (key !== undefined) add("key = ?", key)
-  if (thread !== undefined) add("thread = ?", thread)
-  // SQLite does not look by what has a plus before it: a key has one run, a thread few.
-  const few = key !== undefined || thread !== undefined
-  if (workflow !== undefined) add(few ? "+workflow = ?" : "workflow = ?", workflow)
-  if (before !== undefined) add("runs.id < (SELECT id FROM runs WHERE run_id = ?)", before)
+  if (key !== undefined) add("key = ?", toText(key))
+  if (thread !== undefined) add("thread = ?", toText(thread))
+  // SQLite does not look by what has a plus before it.
+  const isFew = key !== undefined || thread !== undefined
+  if (workflow !== undefined) add(isFew ? "+workflow = ?" : "workflow = ?", toText(workflow))
+  if (before !== undefined) add("runs.id < (SELECT id FROM runs WHERE run_id = ?)", toText(before))
   if (text !== undefined) {
-    add("(instr(run_id, ?) OR instr(workflow, ?) OR coalesce(instr(key, ?), 0))", text, text, text)
+    const part = toText(text)
+    add("(instr(run_id, ?) OR instr(workflow, ?) OR coalesce(instr(key, ?), 0))", part, part, part)
   }
-  for (const label of Object.entries(labels)) {
+  for (const label of labelTexts(labels)) {
     // After a comma of the object itself, not of a string in it: there a quote has a backslash before it.
-    conditions.push("instr(',' || substr(labels, 2), ?)")
-    values.push(`,${JSON.stringify(Object.fromEntries([label])).slice(1, -1)}`)
+    add("instr(',' || substr(labels, 2), ?)", `,${label}`)
   }
-  const statuses = JSON.stringify([...new Set(status ?? ALL_STATUS)])
-  if (few || (status === undefined && workflow === undefined)) {
+  return { conditions, values, isFew }
+}
+
+function statusesOf(status: RunQuery["status"]): string {
+  return JSON.stringify([...new Set(status ?? ALL_STATUS)])
+}
+
+/** Runs after the one with this number. */
+function byRow(query: RunQuery, after = 0): Sql {
+  const { workflow, status, limit = -1 } = query
+  const { conditions, values, isFew } = toConditions(query)
+  if (after > 0) {
+    conditions.push("runs.id > ?")
+    values.push(after)
+  }
+  if (isFew || (status === undefined && workflow === undefined)) {
     if (status !== undefined) {
       conditions.push("+status IN (SELECT value FROM json_each(?))")
-      values.push(statuses)
+      values.push(statusesOf(status))
     }
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`
-    values.push(limit)
-    return {
-      sql: `SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} ${where} ORDER BY runs.id DESC LIMIT ?`,
-      values,
-    }
+    const sql = `SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} ${where} ORDER BY runs.id DESC LIMIT ?`
+    return { sql, values: [...values, limit] }
   }
   // A page of each status, and the first of them: within one status the index has the runs in order.
   const sql = `
@@ -86,7 +124,24 @@ function toSql(query: RunQuery): { sql: string; values: Value[] } {
       SELECT id FROM runs WHERE ${[...conditions, "status = wanted.value"].join(" AND ")} ORDER BY id DESC LIMIT ?
     )
     ORDER BY runs.id DESC LIMIT ?`
-  return { sql, values: [statuses, ...values, limit, limit] }
+  return { sql, values: [statusesOf(status), ...values, limit, limit] }
+}
+
+function byLabel(query: RunQuery, label: string): Sql {
+  return found(query, "run_labels", "run_labels.run", "run_labels.label = ?", label)
+}
+
+function byName(query: RunQuery, match: string): Sql {
+  return found(query, "run_names", "run_names.rowid", "run_names MATCH ?", match)
+}
+
+/** In the order of an index that has the newest run last. The rows are checked again: damage to an index adds no run. */
+function found(query: RunQuery, index: string, id: string, condition: string, value: string): Sql {
+  const { conditions, values } = toConditions(query)
+  const all = [condition, ...conditions, "+status IN (SELECT value FROM json_each(?))"].join(" AND ")
+  const sql = `SELECT ${RUN_COLUMNS} FROM ${index} CROSS JOIN runs ON runs.id = ${id} ${WITH_END}
+    WHERE ${all} ORDER BY ${id} DESC LIMIT ?`
+  return { sql, values: [value, ...values, statusesOf(query.status), query.limit ?? -1] }
 }
 
 interface RunHead {

@@ -1,0 +1,74 @@
+/**
+ * An index of the names of runs (id, workflow, key), for searches by a part of one. Searches keep it, so that runs which
+ * nobody searches for cost nothing: those that are newer than the index are looked through one after another, and a search
+ * that meets many of them has them indexed afterwards, in short transactions.
+ */
+import { EACH_RUN, type RunNumbers } from "../file/columns.ts"
+import type { Database } from "../file/driver.ts"
+import { shortWrites } from "../file/short-writes.ts"
+import type { Transactions } from "../file/transactions.ts"
+
+export interface NameIndex {
+  /** The last run that is in it. */
+  upTo(): number
+  /** Adds the runs that are not in it, if there are many. */
+  catchUp(): Promise<void>
+  removeAll(runs: RunNumbers): void
+}
+
+/** Fewer are looked through faster than they are indexed. */
+export const FEW_NAMES = 1_000
+const NAMES_AT_ONCE = 200
+const TRIGRAM = 3
+
+/** What the index is asked for; undefined for a text that is too short for it. */
+export function nameQuery(text: string): string | undefined {
+  return [...text].length < TRIGRAM ? undefined : `"${text.replaceAll('"', '""')}"`
+}
+
+export function nameIndex(database: Database, transactions: Transactions): NameIndex {
+  const findEnd = database.prepare("SELECT up_to FROM name_index")
+  const countNew = database.prepare(
+    "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE id > (SELECT up_to FROM name_index) LIMIT ?)",
+  )
+  const next = "SELECT id FROM runs WHERE id > (SELECT up_to FROM name_index) ORDER BY id LIMIT ?"
+  const add = database.prepare(
+    `INSERT INTO run_names (rowid, name)
+     SELECT id, run_id || char(10) || workflow || char(10) || coalesce(key, '') FROM runs WHERE id IN (${next})`,
+  )
+  const moveEnd = database.prepare(
+    `UPDATE name_index SET up_to = coalesce((SELECT max(id) FROM (${next})), up_to)`,
+  )
+  const removeAll = database.prepare(`DELETE FROM run_names WHERE rowid IN ${EACH_RUN}`)
+  const { repeat } = shortWrites(transactions)
+  let isBusy = false
+
+  function isBehind(): boolean {
+    const [found] = countNew.all(FEW_NAMES) as [{ count: number }]
+    return found.count >= FEW_NAMES
+  }
+
+  /** False when there are no more. */
+  function addSome(): boolean {
+    const added = add.run(NAMES_AT_ONCE).changes !== 0
+    moveEnd.run(NAMES_AT_ONCE)
+    return added
+  }
+
+  return {
+    upTo: () => (findEnd.all() as [{ up_to: number }])[0].up_to,
+    async catchUp() {
+      if (isBusy) return
+      isBusy = true
+      try {
+        const subject = "The index of names"
+        if (await transactions.readTogether(subject, isBehind)) await repeat(subject, addSome)
+      } catch {
+        // The store was closed, or its file is locked: the next search tries again.
+      } finally {
+        isBusy = false
+      }
+    },
+    removeAll: (runs) => void removeAll.run(runs),
+  }
+}

@@ -1,0 +1,152 @@
+/** Runs found by labels and by parts of their names: the indexes change what a search costs, never what it finds. */
+import type { RunQuery } from "@superstep/engine"
+import { describe, expect, test } from "vitest"
+import type { Driver } from "../file/driver.ts"
+import { checkStoreFile } from "../repair/check-store.ts"
+import type { SqliteStore } from "../sqlite-store.ts"
+import {
+  alter,
+  created,
+  drivers,
+  freshPath,
+  lease,
+  openStore,
+  over,
+  records,
+} from "../stores.test-support.ts"
+import { FEW_NAMES } from "./run-names.ts"
+
+const odd = 'a "b" \\ ü \u0000 \ud800'
+
+async function found(store: SqliteStore, query: RunQuery): Promise<string[]> {
+  return (await store.runs(query)).map(({ runId }) => runId)
+}
+
+function count(path: string, driver: Driver, table: string): number {
+  let rows = 0
+  alter(path, driver, (database) => {
+    rows = (database.prepare(`SELECT count(*) AS rows FROM ${table}`).all() as [{ rows: number }])[0].rows
+  })
+  return rows
+}
+
+describe.each(drivers)("runs in a file by $name", ({ driver }) => {
+  /** As many as are worth an index, of two workflows, every tenth with a key, every second pair over. */
+  async function fill(store: SqliteStore, first: number, runs: number): Promise<void> {
+    await Promise.all(
+      Array.from({ length: runs }, (_, i) => {
+        const n = first + i
+        const key = n % 10 === 0 ? `key of ${n}` : undefined
+        const change = created({ workflow: n % 2 === 0 ? "billing" : odd, key })
+        const runId = `order-${String(n).padStart(6, "0")}`
+        return store.append(
+          lease(runId),
+          0,
+          records(1, 1),
+          n % 4 < 2 ? change : { ...change, status: "completed" },
+        )
+      }),
+    )
+  }
+
+  const queries: RunQuery[] = [
+    { text: "000777" },
+    { text: "der-0000" },
+    { text: "y of 100" },
+    { text: "illing", limit: 7 },
+    { text: odd, limit: 7 },
+    { text: '"b"', status: ["completed"], limit: 50 },
+    { text: "order", workflow: "billing", status: ["running"], limit: 5, before: "order-000500" },
+    { text: "order", limit: 1_050 },
+    { text: "nowhere" },
+    { text: "7", limit: 9 },
+    { text: "" },
+  ]
+
+  test("are found by parts of their names as they are without an index, before and after it has them", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await fill(store, 0, FEW_NAMES)
+    const before = await Promise.all(queries.map((query) => found(store, query)))
+    expect(before.map(({ length }) => length)).toEqual([1, 100, 1, 7, 7, 50, 5, 1_000, 0, 9, 1_000])
+    while (count(path, driver, "run_names") < FEW_NAMES) await new Promise((resolve) => setImmediate(resolve))
+    expect(await Promise.all(queries.map((query) => found(store, query)))).toEqual(before)
+
+    // Newer ones are found too.
+    await fill(store, FEW_NAMES, 100)
+    expect(await found(store, { text: "order", limit: 120 })).toEqual(await found(store, { limit: 120 }))
+    expect(await found(store, { text: "001050" })).toEqual(["order-001050"])
+    expect(await found(store, { text: "000050" })).toEqual(["order-000050"])
+
+    const third = () => count(path, driver, "run_names WHERE rowid = 3")
+    expect(third()).toBe(1)
+    await store.remove("order-000002")
+    expect(third()).toBe(0)
+    await store.close()
+  })
+
+  test("of a search for several labels are those that have them all, however frequent each is", async () => {
+    const store = openStore(freshPath(), driver)
+    await Promise.all(
+      Array.from({ length: 200 }, (_, i) => {
+        const labels = { team: "a", customer: String(i), [odd]: i % 2 === 0 ? odd : "" }
+        return store.append(lease(`r${i}`), 0, records(1, 1), created({ labels }))
+      }),
+    )
+    expect(await found(store, { labels: { team: "a", customer: "7" } })).toEqual(["r7"])
+    expect(await found(store, { labels: { customer: "7", team: "b" } })).toEqual([])
+    expect(await found(store, { labels: { team: "a", [odd]: odd }, limit: 2, before: "r10" })).toEqual([
+      "r8",
+      "r6",
+    ])
+    expect(await found(store, { labels: { team: "a" }, text: "r19", limit: 3 })).toEqual([
+      "r199",
+      "r198",
+      "r197",
+    ])
+    await store.close()
+  })
+
+  test("leave nothing of their labels behind when they are removed", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    for (const runId of ["a", "b"]) {
+      const labels = { file: "x", run: runId }
+      await store.append(lease(runId), 0, records(1, 1), {
+        ...over(),
+        created: { workflow: "w", graph: "g", labels },
+      })
+    }
+    await store.remove("a")
+    expect(count(path, driver, "run_labels")).toBe(2)
+    expect(await found(store, { labels: { file: "x" } })).toEqual(["b"])
+    await store.close()
+  })
+
+  test("of a file without these indexes are found once it is opened", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await store.append(lease("a"), 0, records(1, 1), created({ labels: { [odd]: odd, file: "x" } }))
+    await store.append(lease("b"), 0, records(1, 1), created())
+    await store.close()
+    alter(path, driver, (database) => {
+      for (const table of ["run_labels", "run_names", "name_index"]) database.exec(`DROP TABLE ${table}`)
+      database.exec("UPDATE meta SET version = 7")
+    })
+    const again = openStore(path, driver)
+    expect(await found(again, { labels: { [odd]: odd } })).toEqual(["a"])
+    expect(await found(again, { labels: { file: "x" } })).toEqual(["a"])
+    await again.close()
+  })
+
+  test("that damage hides from a search by labels are reported by a check", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await store.append(lease("a"), 0, records(1, 1), created({ labels: { file: "x", more: "y" } }))
+    await store.close()
+    alter(path, driver, (database) => database.exec("DELETE FROM run_labels WHERE label LIKE '%file%'"))
+    const damages = []
+    for await (const damage of checkStoreFile(path)) damages.push(damage)
+    expect(damages).toEqual([{ part: "run", runId: "a", message: 'Run "a" is not found by its labels.' }])
+  })
+})
