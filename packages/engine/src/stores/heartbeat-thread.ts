@@ -44,7 +44,7 @@ export function heartbeatThread(options: KeepAliveOptions, connection: Heartbeat
   }
 }
 
-/** A thread that was stopped before it began opens no connection: the store may be gone by now. */
+/** A thread that was stopped before it began opens no connection: the store may already be gone. */
 const HEAD = `
 "use strict"
 const { parentPort, receiveMessageOnPort, workerData } = require("node:worker_threads")

@@ -14,7 +14,7 @@ type Labels = NonNullable<RunCreated["labels"]>
 
 export interface LabelTable {
   add(run: number, labels: Labels): void
-  /** The same of a row's JSON, unless it is damaged: whoever reads that row is told. */
+  /** The same from a row's JSON. A damaged row is skipped, and reported when it is read. */
   addStored(run: number, labels: JsonBytes): void
   /** As `labelTexts` gives them. */
   of(run: number): readonly string[]

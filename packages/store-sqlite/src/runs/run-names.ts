@@ -21,7 +21,7 @@ export const FEW_NAMES = 1_000
 const NAMES_AT_ONCE = 200
 const TRIGRAM = 3
 
-/** What the index is asked for; undefined for a text that is too short for it. */
+/** The query for a part of a name; undefined if it is too short for the index. */
 export function nameQuery(text: string): string | undefined {
   return [...text].length < TRIGRAM ? undefined : `"${text.replaceAll('"', '""')}"`
 }

@@ -1,4 +1,7 @@
-/** Finds runs, and where their journals end. A page costs what is on it, except for a search by a text of one or two letters. */
+/**
+ * Finds runs, and where their journals end. A page costs what is on it, except for a search by one or two letters, which
+ * reads one run after another.
+ */
 import type { RunQuery, StoredRun } from "@superstep/engine"
 import { decodeText, type JsonBytes, shownName, toText } from "../file/columns.ts"
 import { type Database, preparedOnce, type Value } from "../file/driver.ts"
