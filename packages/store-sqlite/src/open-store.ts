@@ -27,7 +27,7 @@ export interface SqliteStoreOptions {
    * blocked meanwhile. Default: 60,000.
    */
   readonly busyTimeout?: number | undefined
-  /** Called with what the operator should know. Default: `process.emitWarning`. */
+  /** Called with notices for the operator. Default: `process.emitWarning`. */
   readonly onNotice?: ((notice: StoreNotice) => void) | undefined
 }
 

@@ -85,7 +85,7 @@ export function registryTables(database: Database): RegistryTables {
   const addNode = insert(database, "workflow_nodes")
   const addEdge = insert(database, "workflow_edges")
   const removeAgent = database.prepare("DELETE FROM agents WHERE id = ?")
-  // How many rows a definition has elsewhere: a damaged page may hide one, which no checksum of a row can tell.
+  // The number of rows of each definition: a damaged page may hide a row, which no checksum of a row reveals.
   const putCounts = database.prepare("UPDATE workflows SET nodes = ?, edges = ? WHERE id = ?")
   const findCounts = database.prepare(
     "SELECT CAST(nodes AS INTEGER) AS nodes, CAST(edges AS INTEGER) AS edges FROM workflows WHERE id = ?",
@@ -234,7 +234,7 @@ function upsert(database: Database, name: TableName): (row: { readonly id: strin
   }
 }
 
-/** The registry takes no other ids, so that no row has one. */
+/** The registry accepts no other ids. */
 function isText(id: string): boolean {
   return !id.includes("\u0000") && !/\p{Surrogate}/u.test(id)
 }

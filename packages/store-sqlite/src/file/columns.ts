@@ -1,8 +1,8 @@
 /**
  * How values stand in columns, and how columns are selected and read.
  *
- * A name (an id, a workflow, a key …) is stored as `toStoredName` writes it. Text is read as bytes, because libsql ends the process over text that
- * is not UTF-8, which damage produces. Numbers are cast, because damage turns them into text too.
+ * A name (an id, a workflow, a key …) is stored as `toStoredName` writes it. Text is read as bytes, because libsql ends the
+ * process over text that is not UTF-8, which damage produces. Numbers are cast, because damage turns them into text too.
  */
 import { fromStoredName, toStoredName } from "@superstep/engine/stores"
 import { corrupt, type Subject } from "./errors.ts"

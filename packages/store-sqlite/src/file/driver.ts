@@ -1,6 +1,6 @@
 /**
- * The little of SQLite that is needed here, on whichever driver there is: `node:sqlite` where the runtime has
- * it, else `libsql`. Both are synchronous and write the same file.
+ * The part of SQLite that is used here, on either driver: `node:sqlite` where the runtime has it, else
+ * `libsql`. Both are synchronous and write the same file.
  */
 import { requireFrom, requireOptional, resolveOptional } from "@superstep/engine/packages"
 
@@ -24,7 +24,7 @@ export interface Database {
   exec(sql: string): unknown
   prepare(sql: string): Statement
   close(): unknown
-  /** Only where it was opened for it. */
+  /** Only if the driver was created with `extensions`. */
   loadExtension?(file: string): unknown
 }
 
@@ -74,7 +74,7 @@ export function resultCode(error: unknown): number | undefined {
   return typeof code === "number" ? code & 0xff : undefined
 }
 
-/** Prepares statements that are put together from parts, each once. */
+/** Prepares each statement once. */
 export function preparedOnce(database: Database): (sql: string) => Statement {
   const known = new Map<string, Statement>()
   return (sql) => {

@@ -1,6 +1,6 @@
 /**
- * A SQLite file that processes share: opened or made, with its folder, the settings of the connection and its schema.
- * Whatever is in the way is STORE_UNUSABLE.
+ * Opens or creates a SQLite file that processes share: its folder, the settings of the connection, and its schema. Any
+ * failure is STORE_UNUSABLE.
  */
 import { statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
@@ -13,14 +13,14 @@ import { privateDatabase, privateFolder, tightenDatabase } from "./private-files
 export interface FileOptions {
   readonly path: string
   readonly durability: "normal" | "full"
-  /** Milliseconds for which SQLite waits for another process's write; the event loop stands still meanwhile. */
+  /** Milliseconds for which SQLite waits for another process's write; it blocks the event loop. */
   readonly busyTimeout: number
-  /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
+  /** Milliseconds between two checks that the file still exists: a check costs as much as writing a row. */
   readonly lookAgain: number
   readonly driver?: Driver | undefined
   /** Called with one line about permissions that were too loose. Default: a warning of the process. */
   readonly onTightened?: OnTightened | undefined
-  /** Extensions are to be loaded into it. */
+  /** Allows loading extensions. */
   readonly extensions?: boolean | undefined
   /** Whether the file needs no `migrate`: read outside of any transaction. Throws for a file that cannot be used. */
   isCurrent?(database: Database, path: string): boolean
@@ -32,11 +32,11 @@ export interface OpenFile {
   readonly database: Database
   /** Absolute. */
   readonly path: string
-  /** Why what is written now would be lost: somebody removed the file, or put another one in its place. */
+  /** The error if the file was removed or replaced, so that writes to it would be lost. */
   isGone(): SuperstepError | undefined
 }
 
-/** Bytes that the log keeps when it begins anew, however large a burst has made it. */
+/** Bytes to which the write-ahead log is truncated when it restarts after a burst. */
 const LOG_SIZE = 4_194_304
 
 const [PERMISSION, BUSY, READ_ONLY, CANNOT_OPEN, NOT_A_DATABASE] = [3, 5, 8, 14, 26]
@@ -58,7 +58,7 @@ export function openSqliteFile(options: FileOptions): OpenFile {
     try {
       database?.close()
     } catch {
-      // What went wrong first is what counts.
+      // The first error is the one to report.
     }
     throw isSuperstepError(error) ? error : unusable(path, reason(error), error)
   }
@@ -89,7 +89,7 @@ function makeFolder(path: string, onTightened: OnTightened): void {
 function configure(database: Database, path: string, options: FileOptions): void {
   database.exec(`PRAGMA busy_timeout = ${options.busyTimeout}`)
   if (modeOf(database) !== "wal") {
-    // Only counts for a file that is made now, and before anything is in it.
+    // Only takes effect in a new file, before anything is in it.
     if (isEmpty(database)) database.exec("PRAGMA auto_vacuum = INCREMENTAL")
     writeAhead(database, options.busyTimeout)
     if (modeOf(database) !== "wal") {
@@ -100,7 +100,7 @@ function configure(database: Database, path: string, options: FileOptions): void
     }
   }
   database.exec(`PRAGMA journal_size_limit = ${LOG_SIZE}`)
-  // Set in any case: drivers differ in what a connection comes up with.
+  // Always set: drivers differ in their defaults.
   database.exec(`PRAGMA synchronous = ${options.durability === "full" ? "FULL" : "NORMAL"}`)
   // A file that is up to date is opened without the lock, which another process may hold for long.
   if (options.isCurrent?.(database, path)) return checkWritable(database, options.busyTimeout)
@@ -146,7 +146,7 @@ function checkWritable(database: Database, busyTimeout: number): void {
 /** Fails where nothing can be changed: BEGIN IMMEDIATE does not. */
 const CHANGE_NOTHING = "DELETE FROM meta WHERE false"
 
-/** SQLite does not wait by itself when several processes that make the file at once are all at this. */
+/** SQLite does not wait by itself when several processes that create the file switch its mode at once. */
 function writeAhead(database: Database, busyTimeout: number): void {
   const deadline = performance.now() + busyTimeout
   for (;;) {
@@ -165,7 +165,7 @@ function emitWarning(message: string): void {
 }
 
 /**
- * SQLite would write on to a file that no longer has a name. The file is not opened for this: closing it again would
+ * SQLite keeps writing to a file that was removed. The file is not opened for this: closing it again would
  * take SQLite's locks away.
  */
 function goneCheck(path: string, lookAgain: number): OpenFile["isGone"] {

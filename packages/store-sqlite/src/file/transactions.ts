@@ -48,7 +48,7 @@ export interface TransactionRules {
   readonly busyTimeout: number
   /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 5. */
   readonly maxChanging?: number | undefined
-  /** Called once for each wait for the lock that lasts. */
+  /** Called once for each long wait for the lock. */
   onWait?(): void
   /** Who has the file locked, and what to do about it: the end of a sentence. */
   lockedBy?(): string
@@ -68,7 +68,7 @@ export function backOff(attempt: number): number {
 export const MAX_WRITES = 1_000
 export const MAX_BYTES = 8_388_608
 const MAX_CHANGING = 5
-/** How many writes are made between two looks at the time. */
+/** How many writes are made between two checks of the time. */
 export const WRITES_PER_LOOK = 20
 /** How many writes are settled in one turn of the event loop. */
 export const SETTLED_PER_TURN = 20
@@ -148,13 +148,13 @@ export class Transactions {
     })
   }
 
-  /** Writes what waits, and takes nothing more. */
+  /** Writes everything that waits, and accepts nothing more. */
   close(): Promise<void> {
     this.#closing ??= this.#finish()
     return this.#closing
   }
 
-  /** Moves what is in the log into the file, as far as nobody reads it there. */
+  /** Moves the write-ahead log into the file, as far as no process reads it. */
   moveLog(): void {
     if (!this.#isClosed) this.#checkpoint("PASSIVE")
   }
@@ -163,7 +163,7 @@ export class Transactions {
     try {
       this.#database.exec(`PRAGMA wal_checkpoint(${mode})`)
     } catch {
-      // Nothing is lost by it: whoever opens the file next reads the log.
+      // Nothing is lost: the next process that opens the file reads the log.
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * One append: records, the run's row, and whatever else changes with them. Every check comes before the first change,
- * so that a refused append has changed nothing (S3). Strings are made when the append is handed over, not while the file
- * is locked for it.
+ * so that a refused append has changed nothing (S3). Strings are built when the append is called, not while the file is
+ * locked.
  */
 
 import {
@@ -98,9 +98,9 @@ interface Target {
 export interface Appender {
   /** Why the append is refused, or undefined when it is made. */
   make(append: Append): SuperstepError | undefined
-  /** Makes the usual append, of records only, without a look at anything else; false when it has changed nothing. */
+  /** Makes an append of records only, without reading anything first; false when it has changed nothing. */
   follow(append: Append): boolean
-  /** A transaction was rolled back: what is known of it is not so. */
+  /** A transaction was rolled back: forgets the journal ends that it wrote. */
   forget(): void
 }
 
@@ -125,7 +125,7 @@ export function appender(database: Database, tables: Tables): Appender {
   const moveHeadForIntent = headMover(SUM_AFTER_INTENT, "")
   const columns = `run_id, head, bytes, workflow, graph, key, thread, labels, fork_run, fork_seq, token, holder, created_at,
     updated_at, rested_at, sum, status, blob_bytes, wake_at, takeovers, pinned, executing, blamed, trials`
-  // With the sums that a trigger would write in a second step.
+  // With the sums that the trigger would otherwise add by a second update.
   const insert = database.prepare(
     `WITH NEW (${columns}) AS (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 0, NULL, 0, 0, 1, 0, 0))
      INSERT INTO runs (${columns}, state_sum, state) SELECT ${columns}, ${MADE_SUM}, ${MADE_STATE} FROM NEW WHERE true
@@ -164,14 +164,14 @@ export function appender(database: Database, tables: Tables): Appender {
     return name === runId ? undefined : shownName(name)
   }
 
-  /** Why the lease may not write after this record. */
+  /** Why the lease may not append after this record. */
   function refusal({ runId, token }: Lease, expectedSeq: number, run: StandingRow | undefined) {
     if (run === undefined) return storeErrors.journalConflict(runId, expectedSeq, 0)
     if (run.token !== token) return storeErrors.runTaken(runId)
     return run.head === expectedSeq ? undefined : storeErrors.journalConflict(runId, expectedSeq, run.head)
   }
 
-  /** Why a run could not be made. */
+  /** Why a run cannot be created. */
   function obstacle({ runId }: Lease, { key, thread }: RunCreated): SuperstepError | undefined {
     if (standing(toText(runId)) !== undefined) return storeErrors.runExists(runId)
     const sameKey = key === undefined ? undefined : other(findByKey.all(toText(key)))
@@ -242,7 +242,7 @@ export function appender(database: Database, tables: Tables): Appender {
     return { id: made.id, workflow: run.workflow, thread: run.thread, end: { ...end, head } }
   }
 
-  /** Adds the records, and writes where the journal ends then into the run's row. */
+  /** Adds the records, and writes the new end of the journal into the run's row. */
   function move(append: Append, runId: string): Target | SuperstepError {
     const { lease, expectedSeq, records, bodies, change } = append
     const run = standing(runId)
@@ -251,7 +251,7 @@ export function appender(database: Database, tables: Tables): Appender {
       return refused ?? storeErrors.journalConflict(lease.runId, expectedSeq, 0)
     }
     const thread = decodeTextOrNull(run.thread, damagedRun(runId))
-    // A later record would hide the damage.
+    // Another record would hide the damage.
     if (run.is_sound !== 1) throw corrupt(damagedRun(runId), "its state does not match the stored one")
     const busy = thread === null ? undefined : threadTaken(run, runId, thread, change)
     if (busy !== undefined) return busy
@@ -283,8 +283,8 @@ export function appender(database: Database, tables: Tables): Appender {
   }
 
   /**
-   * The usual append: a row for each record, and nothing else. False when there is more to it, or where the journal ends is
-   * not known here.
+   * The usual append: a row for each record, and nothing else. False when the append changes more, or the end of the journal
+   * is not known here.
    */
   function follow({ lease, expectedSeq, records, bodies }: Append): boolean {
     const known = ends.get(lease.runId)
@@ -300,7 +300,7 @@ export function appender(database: Database, tables: Tables): Appender {
       }
       ends.delete(lease.runId)
       if (i === 0) return false
-      // What follows on the first record can only be there if the file is damaged: the transaction is rolled back.
+      // Only a damaged file has records after the first one: the transaction is rolled back.
       throw corrupt(damagedRun(toText(lease.runId)), "its journal has records after its end")
     }
     return true
@@ -366,7 +366,7 @@ export function appender(database: Database, tables: Tables): Appender {
   }
 }
 
-/** Whether there is nothing to write but records, of which none has a large value or a time that is no number. */
+/** Whether only records are written, none with a large value or with a time that is not a number. */
 function hasRecordsOnly({ records, bodies, change }: Append): boolean {
   return (
     records.length > 0 &&
@@ -384,7 +384,7 @@ function damagedRun(runId: string): Subject {
   return () => `Run "${shownName(runId)}" is damaged`
 }
 
-/** Whether there is more to it than that the records are intents. */
+/** Whether the change contains more than the note that the records are intents. */
 function changesMore(change: RunChange | undefined): boolean {
   if (change === undefined) return false
   const { intent: _, ...more } = change

@@ -8,15 +8,15 @@ import { type JsonBytes, jsonBytes } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 import { corrupt, type Subject } from "../file/errors.ts"
 
-/** Reads bodies; what several of them share is read once. For one read. */
+/** Reads the bodies of one read; blobs that several of them share are read once. */
 export type BodyReader = (body: JsonBytes, places: string | null, subject: Subject) => unknown
 
 export interface BlobTable {
   /** Keeps the blobs of a body that is written at this place of the run. */
   keep(run: number, place: number, body: StoredBody): void
-  /** What was written at this place is gone. */
+  /** What was written at this place was deleted. */
   release(run: number, place: number): void
-  /** Releases at most so many uses of a run that is gone; how many there were. */
+  /** Releases at most `most` uses of a removed run; returns how many it released. */
   releaseSome(run: number, most: number): number
   reader(): BodyReader
 }

@@ -1,4 +1,4 @@
-/** The graphs that runs were made of, by their hash, each once. A graph goes with the last run that brought or names it. */
+/** The graphs of runs, each once, by hash. A graph is deleted with the last run that stored or names it. */
 import type { Json } from "@superstep/engine"
 import { check, checksum } from "../file/checksum.ts"
 import { EACH_RUN, type JsonBytes, jsonBytes, parseJson, type RunNumbers, toText } from "../file/columns.ts"
@@ -12,18 +12,18 @@ export interface GraphText {
 }
 
 export interface GraphTable {
-  /** Brought by that run. The graph that its row names, `own`, needs no use beside that. */
+  /** Stores a graph for the run. The graph that its row names, `own`, needs no use besides. */
   add(run: number, graph: GraphText, own?: string): void
   /** The row of the run is about to name another graph. */
   use(run: number): void
-  /** The runs are gone. */
+  /** Deletes the uses of removed runs. */
   release(runs: RunNumbers): void
-  /** Removes what no run brought or names. */
+  /** Deletes graphs that no run stored or names. */
   removeUnused(): void
   find(hash: string): Json | undefined
 }
 
-/** Every run brings its graphs, and most have the same. */
+/** Every run stores its graphs, and most have the same ones. */
 const texts = new WeakMap<object, GraphText>()
 
 export function toGraphText(hash: string, graph: Json): GraphText {
@@ -50,7 +50,7 @@ export function graphTable(database: Database): GraphTable {
     "INSERT OR IGNORE INTO graph_uses (hash, run) SELECT graph, id FROM runs WHERE id = ?",
   )
   const removeUses = database.prepare(`DELETE FROM graph_uses WHERE run IN ${EACH_RUN}`)
-  // Uses of a graph that is not counted are not known: it was there before uses were, or was salvaged.
+  // The uses of a graph without `counted` are unknown: it is older than `graph_uses`, or was salvaged.
   const removeUnused = database.prepare(
     `DELETE FROM graphs WHERE counted = 1
        AND NOT EXISTS (SELECT 1 FROM graph_uses WHERE graph_uses.hash = graphs.hash)

@@ -5,7 +5,7 @@
  * S6 The row of a run says where its journal ends, except while a process executes the run: then the last record says so,
  *    which is never before the end that the row has. Whatever ends that state writes the end into the row.
  *
- * A record that is older than this has no end (null). Then the row has it, as it was written with the record.
+ * Records of older versions have no end (null): the row of their run has it.
  */
 import { PRIME } from "../file/checksum.ts"
 
@@ -40,8 +40,8 @@ const SOUND_END = `FROM journal AS last
     AND ${IS_OPEN} AND ${isEndSound("last")}`
 
 /**
- * In an UPDATE of `runs` that lets them rest: writes the journal's end into the row (S6). An end that is not sound is left
- * out, so that the records after the row's end show the damage.
+ * In an UPDATE of `runs` that are no longer executed: writes the journal's end into the row (S6). An end that is not sound
+ * is left out, so that the records after the row's end show the damage.
  */
 export const END_WRITTEN = `(head, bytes, updated_at) = (
   SELECT last.seq, last.bytes, last.at ${SOUND_END}

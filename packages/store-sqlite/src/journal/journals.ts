@@ -48,14 +48,14 @@ export interface JournalRow extends Row<typeof RECORD> {
   readonly is_sound: number
 }
 
-/** Where a journal ends: the run's row says the same, or will. */
+/** The end of a journal, as the run's row has it or will have it. */
 export interface JournalEnd {
   readonly bytes: number
   readonly at: number
 }
 
 export interface JournalTable {
-  /** Adds records after `end`; where the journal ends then. */
+  /** Adds records after `end`; returns the new end. */
   add(
     run: number,
     end: JournalEnd,
@@ -72,7 +72,7 @@ export interface JournalTable {
   read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
   /** Removes the records of runs that have few. */
   removeAll(runs: RunNumbers): void
-  /** Removes at most so many records of a run that is gone; how many there were. */
+  /** Deletes at most `most` records of a removed run; returns how many it deleted. */
   removeSome(run: number, most: number): number
 }
 
@@ -118,7 +118,7 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
       const read = blobs.reader()
       const parts: JournalRecord[][] = []
       let run = heads.find(toText(runId))
-      // A run's own end is not asked of the rows: one past it would be damage, and is to be seen.
+      // Not limited to the run's own end: a record after it is damage, which is to be reported.
       let upTo = limit === undefined ? Number.MAX_SAFE_INTEGER : afterSeq + limit
       while (run !== undefined) {
         const after = Math.max(afterSeq, run.forkSeq)
@@ -201,7 +201,7 @@ export function toRecord(name: string, row: JournalRow, subject: Subject, read: 
   const { seq, events, body } = row
   const frame = decodeText(row.frame, subject)
   const places = decodeTextOrNull(row.blobs, subject)
-  // What is wrong with it says more than that something is.
+  // Before the checksum: what is wrong says more than that something is.
   const entry = read(body, places, subject) as Entry | null
   if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not a journal entry")
   check(row.sum, () => recordChecksum(name, seq, frame, events, places, body), subject)
@@ -219,7 +219,7 @@ export interface SnapshotTable {
   save(lease: Lease, seq: number, body: StoredBody): { bytes: number; journal: number } | SuperstepError
   /** To be called within a transaction, so that all it reads is of one moment. */
   find(runId: string): Snapshot | undefined
-  /** Their blobs go with the others of the runs. */
+  /** Their blobs are released with the others of the runs. */
   removeAll(runs: RunNumbers): void
 }
 
@@ -256,7 +256,7 @@ export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTab
       if (before !== undefined && before.seq >= seq) return { bytes: before.bytes, journal: run.bytes }
       const sum = checksum([toText(runId), seq, body.places], body.text)
       save.run(run.id, seq, body.bytes, body.places, body.text, sum)
-      // First those of the new one: what both have stays.
+      // Before the release, so that blobs of both snapshots stay.
       blobs.keep(run.id, -seq, body)
       if (before !== undefined) blobs.release(run.id, -before.seq)
       return { bytes: body.bytes, journal: run.bytes }

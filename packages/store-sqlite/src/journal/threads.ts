@@ -52,7 +52,7 @@ export function threadTable(database: Database): ThreadTable {
      WHERE threads.thread = ? ORDER BY thread_writes.version`,
   )
   const findVersion = database.prepare("SELECT version FROM threads WHERE thread = ?")
-  // Tells a thread that is not there from one that damage hides.
+  // Distinguishes a thread that does not exist from one that damage hides.
   const findAgain = database.prepare("SELECT 1 FROM threads INDEXED BY threads_thread WHERE thread = ?")
   const removeWrites = database.prepare(
     "DELETE FROM thread_writes WHERE thread = (SELECT id FROM threads WHERE thread = ?)",

@@ -39,7 +39,7 @@ export interface LeaseTable {
   unquarantine(runId: string): boolean
 }
 
-/** What a release, or the life of its holder, takes back. */
+/** Clears the suspicion that a run is under. */
 const UNSUSPECTED = "takeovers = 0, blamed = 0, died_with = NULL"
 const RELEASED = "status = status_before, status_before = NULL, wake_at = 0"
 

@@ -1,4 +1,4 @@
-/** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
+/** Mail to the holder of a run. It is stored until it has an outcome, and the outcome until its sender has read it. */
 
 import type { Lease, Mail, MailOutcome } from "@superstep/engine"
 import { check, checksum } from "../file/checksum.ts"
@@ -17,11 +17,11 @@ import {
 } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 
-/** How much mail one transaction removes at most. */
+/** How many letters one transaction deletes at most. */
 const MAIL_AT_ONCE = 250
 
 export interface MailTable {
-  /** The same mail twice is one. */
+  /** Posting the same mail again changes nothing. */
   post(mail: Mail): void
   /** Mail without an outcome, to runs of this holder, in the order it was posted. */
   to(holder: string): readonly Mail[]
@@ -33,9 +33,9 @@ export interface MailTable {
     error: { readonly code: string; readonly message: string },
   ): Mail | undefined
   hasOutcome(id: string): boolean
-  /** Forgets it with that. */
+  /** Deletes the mail with its outcome. */
   takeOutcome(id: string): MailOutcome | undefined
-  /** The runs are about to go: nobody will read what they have not read. */
+  /** Deletes mail that the runs have not read, before they are deleted. */
   removeAll(runs: RunNumbers): void
   /** Removes some mail posted before that time whose run is gone, with its outcome; false when there is no more. */
   removeLeft(before: number): boolean

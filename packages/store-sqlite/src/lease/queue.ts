@@ -32,9 +32,9 @@ import { CLAIMABLE, RUN_COLUMNS, toStoredRuns } from "../runs/run-rows.ts"
 import { DISMISSAL } from "./leases.ts"
 
 export interface QueueTable {
-  /** Who has the group. */
+  /** The run that has the group. */
   findGroup(group: string): string | undefined
-  /** The run was just made with this. */
+  /** Queues a run that was just created. */
   enter(
     id: number,
     created: RunCreated,
@@ -43,7 +43,7 @@ export interface QueueTable {
   setLimits(workflow: string, limits: readonly LaneLimit[]): void
   /** Whether the store has other limits than these. */
   hasOtherLimits(workflow: string, limits: readonly LaneLimit[]): boolean
-  /** Whether there may be anything to claim: saves a process that is idle a write. */
+  /** Whether there may be anything to claim, so that an idle process does not write. */
   mayClaim(query: ClaimQuery): boolean
   claimNext(query: ClaimQuery): Claimed
   amend(amendment: Amendment, bodies: readonly RecordBody[]): boolean
@@ -118,7 +118,7 @@ export function queueTable(
     `SELECT ${jsonBytes("line")} AS line, count(*) AS count FROM runs
      WHERE holder IS NOT NULL AND line IS NOT NULL GROUP BY line`,
   )
-  // From line to line: what one has, however much, is passed over.
+  // One step per line, however many runs it has.
   const findLines = database.prepare(
     `WITH RECURSIVE lines (name) AS (
        SELECT min(${LINE}) FROM runs WHERE ${IS_READY}
@@ -178,7 +178,7 @@ export function queueTable(
     return lanes
   }
 
-  /** Frees and marks what status and time do not show to be ready. */
+  /** Frees runs of unknown holders, and marks runs as ready that status and time alone do not show to be. */
   function prepare(now: number): void {
     for (const holder of gone()) freeAll.run(holder)
     markDue.run(now)

@@ -17,12 +17,12 @@ export interface RawRun {
 }
 
 export interface RawRuns {
-  /** In the order in which the runs were made: all that the table or its index still lead to. */
+  /** In the order of creation: all runs that the table or its index still lead to. */
   ids(): readonly number[]
   /** Undefined: there is none. Throws STORE_CORRUPT, as all of these. */
   run(id: number): RawRun | undefined
   record(name: string, run: number, seq: number, read: BodyReader): JournalRecord
-  /** The numbers of the records that a run has, as far as they can be listed. */
+  /** Whether the run has a record after this one. */
   hasRecordAfter(run: number, seq: number): boolean
   /** The labels that the run is found by, in their order as text. */
   labels(run: number): readonly string[]
@@ -104,7 +104,7 @@ export function rawRuns(database: Database): RawRuns {
   }
 }
 
-/** Whatever the driver throws is damage here: the file is open, and nobody writes to it. */
+/** Every error of the driver is damage here: the file is open, and no process writes to it. */
 export function reading<T>(subject: string, read: () => T): T {
   try {
     return read()

@@ -21,12 +21,12 @@ import { type RawRun, type RawRuns, rawRuns } from "./raw-runs.ts"
 import { copier, copyTables } from "./salvage-tables.ts"
 
 export interface SalvagedRun {
-  /** Unknown where that is damaged. */
+  /** Undefined if it is damaged. */
   readonly runId?: string | undefined
   readonly outcome: "whole" | "cut" | "lost"
   /** The last record that came over. */
   readonly seq: number
-  /** The last record that there was, as far as that is known. */
+  /** The last record of the damaged run, if that is known. */
   readonly of?: number | undefined
   /** Why it did not come over whole. */
   readonly reason?: string | undefined
@@ -34,7 +34,7 @@ export interface SalvagedRun {
 
 export interface SalvageOptions {
   readonly from: string
-  /** A file that is not there yet. */
+  /** A file that does not exist yet. */
   readonly to: string
   readonly onRun?: ((run: SalvagedRun, share: number) => void) | undefined
   readonly driver?: Driver | undefined

@@ -1,4 +1,4 @@
-/** How much there is, from the rows of runs: journals are not read for it. */
+/** The size of a store, from the rows of its runs: no journal is read. */
 import type { Amount, StorageReport } from "@superstep/engine"
 import { decodeText, type JsonBytes, jsonBytes, shownName } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"

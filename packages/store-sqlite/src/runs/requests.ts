@@ -1,4 +1,4 @@
-/** The questions of all runs: opened and closed with the records that say so, and found without reading those. */
+/** The requests of all runs, written with the records that open and close them, and found without reading journals. */
 
 import type { ClosedRequest, OpenRequest, RequestQuery, StoredRequest } from "@superstep/engine"
 import { check, checksum, REQUEST_IS_SOUND } from "../file/checksum.ts"
@@ -139,7 +139,7 @@ function toSql(query: RequestQuery): { sql: string; values: Value[] } {
   return { sql, values: [JSON.stringify([...new Set(outcome)]), ...values, limit, limit] }
 }
 
-/** SQLite looks for what has no plus before it; a run's own requests are fewest. */
+/** SQLite uses no index for a column with a plus before it; a run's own requests are fewest. */
 function indexed(is: boolean): "" | "+" {
   return is ? "" : "+"
 }

@@ -1,8 +1,8 @@
 /**
- * What may go. A run is gone at once and whole, with its records if they are few. Many records, and large values, follow in
- * transactions that are short, with pauses in which other processes may write. What a process that died had no time
- * for is done by the next one that removes something. Last, the file gives its free pages back, as far as it was made
- * to (sqlite-file.ts): one that is older uses them again.
+ * Deletes runs. One transaction deletes a run whole, with its records if they are few. Many records, and large values, are
+ * deleted afterwards in short transactions, with pauses in which other processes may write. If the process dies in between,
+ * the next deletion continues. Finally the file returns its free pages to the file system, unless it was created before
+ * that was possible (sqlite-file.ts): then it reuses them.
  */
 
 import type { Amount, PrunePolicy } from "@superstep/engine"
@@ -26,7 +26,7 @@ export interface Retention {
   prune(policy: PrunePolicy): Promise<Amount>
 }
 
-/** What one transaction does at most. */
+/** Limits of one transaction. */
 export const RUNS_AT_ONCE = 250
 export const RECORDS_AT_ONCE = 1_000
 const BLOBS_AT_ONCE = 10
@@ -49,7 +49,7 @@ export function retention(database: Database, transactions: Transactions, tables
   const leave = database.prepare("INSERT INTO removed_runs (run) VALUES (?)")
   const findLeft = database.prepare("SELECT run FROM removed_runs ORDER BY run LIMIT ?")
   const done = database.prepare("DELETE FROM removed_runs WHERE run = ?")
-  // Newest first: a fork goes before its past. In one row: a hundred thousand take long to hand over.
+  // Newest first: a fork is deleted before the run that it was forked from. In one row, as the driver is slow at many.
   const findOld = database.prepare(
     `SELECT json_group_array(id) AS ids FROM (
        SELECT id FROM runs INDEXED BY runs_over
@@ -66,7 +66,7 @@ export function retention(database: Database, transactions: Transactions, tables
   const findFreePages = database.prepare("PRAGMA freelist_count")
   const { shortly, repeat } = shortWrites(transactions)
 
-  /** The runs are gone; what is much of what they leave behind is swept later. */
+  /** Deletes the runs. Those with many records, or with large values, leave them for `sweepSome`. */
   function take(runs: readonly Removable[]): void {
     if (runs.length === 0) return
     const all = toRunNumbers(runs.map(({ id }) => id))
@@ -89,7 +89,7 @@ export function retention(database: Database, transactions: Transactions, tables
     tables.journals.removeAll(toRunNumbers(swept))
   }
 
-  /** Some of what removed runs left behind; false when there is nothing more. */
+  /** Deletes some of what removed runs left behind; false when nothing is left. */
   function sweepSome(): boolean {
     const left = findLeft.all(RUNS_AT_ONCE) as { run: number }[]
     let records = RECORDS_AT_ONCE
@@ -102,7 +102,7 @@ export function retention(database: Database, transactions: Transactions, tables
     return left.length === RUNS_AT_ONCE
   }
 
-  /** Some free pages; false when there are no more, or they cannot be given back. */
+  /** Returns some free pages to the file system; false when there are none, or the file cannot. */
   function giveSomeBack(): boolean {
     const before = freePages()
     giveBack.all()
@@ -124,7 +124,7 @@ export function retention(database: Database, transactions: Transactions, tables
     transactions.moveLog()
   }
 
-  /** Ids of runs that may go, a few at a time, newest first. */
+  /** Ids of runs that the policy deletes, in batches, newest first. */
   async function* candidates({
     workflow,
     keep,
@@ -153,13 +153,13 @@ export function retention(database: Database, transactions: Transactions, tables
     }
   }
 
-  /** Looks at them again: each may have been pinned, forked or removed since. */
+  /** Checks each run again: it may have been pinned, forked or removed in the meantime. */
   function takeAll(ids: readonly number[]): readonly Removable[] {
     const runs = findAll.all(toRunNumbers(ids)) as Removable[]
     take(runs)
     if (runs.length === ids.length) return runs
     const taken = new Set(runs.map(({ id }) => id))
-    // A run whose forks have just gone, the newest first.
+    // A run whose forks were just deleted.
     const freed = ids.flatMap((id) => {
       const run = taken.has(id) ? [] : (findById.all(id) as Removable[])
       take(run)
