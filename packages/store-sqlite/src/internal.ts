@@ -3,7 +3,14 @@
  * no part of the documented API.
  */
 
-export { type Database, libsqlPath, preparedOnce, resultCode, type Statement } from "./file/driver.ts"
+export {
+  type Database,
+  libsqlPath,
+  nodeSqlite,
+  preparedOnce,
+  resultCode,
+  type Statement,
+} from "./file/driver.ts"
 export { type FileOptions, type OpenFile, openSqliteFile } from "./file/sqlite-file.ts"
 export { type CheckedStore, type CheckProgress, checkStoreFile, type Damage } from "./repair/check-store.ts"
 export { type Salvaged, type SalvagedRun, type SalvageOptions, salvageStore } from "./repair/salvage.ts"

@@ -1,6 +1,6 @@
 /**
- * The part of SQLite that is used here, on either driver: `node:sqlite` where the runtime has it, else
- * `libsql`. Both are synchronous and write the same file.
+ * The part of SQLite that is used here, on either driver: `node:sqlite` where the runtime has it with
+ * full-text search, else `libsql`. Both are synchronous and write the same file.
  */
 import { requireFrom, requireOptional, resolveOptional } from "@superstep/engine/packages"
 
@@ -31,12 +31,30 @@ export interface Database {
 export type Driver = (path: string) => Database
 type DatabaseClass = new (path: string, options?: { allowExtension: boolean }) => Database
 
+/** Undefined where Node has no SQLite, or has it without FTS5: before 22.16. */
 export function nodeSqlite(options: { extensions?: boolean | undefined } = {}): Driver | undefined {
   const sqlite = quietly(() => process.getBuiltinModule("node:sqlite")) as
     | { DatabaseSync: DatabaseClass }
     | undefined
+  if (sqlite === undefined || !hasFullText(sqlite.DatabaseSync)) return undefined
   const allowExtension = options.extensions === true
-  return sqlite && ((path) => new sqlite.DatabaseSync(path, { allowExtension }))
+  return (path) => new sqlite.DatabaseSync(path, { allowExtension })
+}
+
+const withFullText = new WeakMap<DatabaseClass, boolean>()
+
+function hasFullText(Sqlite: DatabaseClass): boolean {
+  let has = withFullText.get(Sqlite)
+  if (has === undefined) {
+    const database = new Sqlite(":memory:")
+    const [row] = database.prepare("SELECT sqlite_compileoption_used('ENABLE_FTS5') AS used").all() as {
+      used: number
+    }[]
+    database.close()
+    has = row?.used === 1
+    withFullText.set(Sqlite, has)
+  }
+  return has
 }
 
 /** Node 22 warns whoever loads its SQLite that it may still change. Users of a store can do nothing about that. */

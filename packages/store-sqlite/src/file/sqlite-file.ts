@@ -69,7 +69,7 @@ function anyDriver(path: string, extensions?: boolean): Driver {
     return nodeSqlite({ extensions }) ?? libsql()
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw unusable(path, `cannot be opened. ${why}; or use Node 22.13 or later, which has SQLite`, error)
+    throw unusable(path, `cannot be opened. ${why}; or use Node 22.16 or later, which has SQLite`, error)
   }
 }
 

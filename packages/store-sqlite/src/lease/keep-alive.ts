@@ -1,12 +1,12 @@
 /** The heartbeat thread's connection to the file. */
 import type { KeepAlive, KeepAliveOptions } from "@superstep/engine"
 import { heartbeatThread } from "@superstep/engine/stores"
-import { libsqlPath } from "../file/driver.ts"
+import { libsqlPath, nodeSqlite } from "../file/driver.ts"
 import { DISMISSAL } from "./leases.ts"
 
 export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
-  // Where Node has no SQLite.
-  const libsql = process.getBuiltinModule("node:sqlite") === undefined ? libsqlPath() : undefined
+  // The driver of the store: two copies of SQLite in one process release each other's locks.
+  const libsql = nodeSqlite() === undefined ? libsqlPath() : undefined
   return heartbeatThread(options, { program: PROGRAM, data: { path, libsql, sql: DISMISSAL } })
 }
 

@@ -144,11 +144,11 @@ async function driver(): Promise<Finding> {
   const folder = mkdtempSync(join(tmpdir(), "superstep-doctor-"))
   try {
     const { sqliteStore } = await import("@superstep/store-sqlite")
+    const { nodeSqlite } = await import("@superstep/store-sqlite/internal")
     await sqliteStore({ path: join(folder, "try.db") }).close()
-    const isBuiltIn = process.getBuiltinModule("node:sqlite") !== undefined
-    return { state: "ok", what, is: isBuiltIn ? "node:sqlite, built in" : "libsql" }
+    return { state: "ok", what, is: nodeSqlite() !== undefined ? "node:sqlite, built in" : "libsql" }
   } catch (error) {
-    return { state: "fail", what, is: messageOf(error), todo: "Use Node 22.13 or later, which has SQLite." }
+    return { state: "fail", what, is: messageOf(error), todo: "Use Node 22.16 or later, which has SQLite." }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
