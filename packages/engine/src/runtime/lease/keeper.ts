@@ -20,6 +20,7 @@ import type { Holder, Lease, Mail, StoredHolder, StoredRun } from "../ports/stor
 import { Places } from "../run/activity.ts"
 import { newRunId } from "../run/options.ts"
 import type { RunHost } from "../run/run-host.ts"
+import { bufferSignals, isAccepted } from "./buffer-signals.ts"
 import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holders.ts"
 import { LoopWatch } from "./loop-watch.ts"
 
@@ -320,6 +321,7 @@ export class Keeper {
   async #carryOut(host: RunHost, { id, command }: Mail): Promise<void> {
     try {
       if (command.type === "answer") await host.respond(command.request, command.value, command.by, id)
+      else if (command.type === "signal") await host.signal({ ...command, mail: id })
       else await host.cancel(command.reason, id)
     } catch (error) {
       await this.#refuse(host, id, error)
@@ -337,12 +339,18 @@ export class Keeper {
     if (host.lease !== undefined) await this.store.refuseMail(host.lease, id, { code, message })
   }
 
-  /** The run cannot be restored here: the sender of its mail gets the error. */
+  /**
+   * The run cannot be restored here: the sender of its mail gets the error. Signals whose senders were told that they are
+   * accepted go into the buffer of the run.
+   */
   async refuseMail(lease: Lease, error: unknown): Promise<void> {
     const { code, message } = toErrorData(error)
-    for (const mail of await this.store.mail(this.id)) {
-      if (mail.runId === lease.runId) await this.store.refuseMail(lease, mail.id, { code, message })
+    const mail = (await this.store.mail(this.id)).filter(({ runId }) => runId === lease.runId)
+    for (const one of mail) {
+      if (!isAccepted(one)) await this.store.refuseMail(lease, one.id, { code, message })
     }
+    // A run whose journal cannot be read keeps them in its mail.
+    await bufferSignals(this.store, lease, mail.filter(isAccepted)).catch(() => undefined)
   }
 
   // Runs of others

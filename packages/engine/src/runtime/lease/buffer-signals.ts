@@ -1,0 +1,40 @@
+/** Records signals for a run that this process holds and cannot execute: they wait in its buffer. */
+import type { RunId, SignalReceived } from "../../core/index.ts"
+import { loadRun } from "../journal/load-run.ts"
+import type { Store } from "../ports/store.ts"
+import type { JournalRecord, Lease, Mail } from "../ports/stored.ts"
+
+interface AcceptedMail extends Mail {
+  readonly command: Extract<Mail["command"], { type: "signal" }>
+}
+
+/** A signal whose sender was told that it is accepted. */
+export function isAccepted(mail: Mail): mail is AcceptedMail {
+  return mail.command.type === "signal" && mail.command.isAccepted === true
+}
+
+export async function bufferSignals(
+  store: Store,
+  lease: Lease,
+  mail: readonly AcceptedMail[],
+): Promise<void> {
+  if (mail.length === 0) return
+  const loaded = await loadRun(store, lease.runId as RunId)
+  const machine = loaded?.frames.get("")?.machine
+  if (loaded === undefined || machine === undefined || machine.isOver()) return
+  let { seq, events } = loaded
+  const records: JournalRecord[] = []
+  const known: string[] = []
+  for (const { id: mailId, at, command } of mail) {
+    const { id, name, value } = command
+    known.push(mailId)
+    if (machine.hasReceived(id)) continue
+    const entry: SignalReceived = { type: "signal.received", at, id, name, value, mail: mailId }
+    const before = machine.eventCount
+    machine.apply(entry)
+    events += machine.eventCount - before
+    records.push({ seq: ++seq, frame: "", entry, events })
+  }
+  // Nothing executed: the run stays under the suspicion that it is under.
+  await store.append(lease, loaded.seq, records, { mail: known, intent: true })
+}
