@@ -4,8 +4,7 @@
  */
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
-import { durationShape } from "../duration.ts"
-import { flowShape } from "../flow.ts"
+import { durationShape, flowShape } from "../flow.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
 const text = z.string()

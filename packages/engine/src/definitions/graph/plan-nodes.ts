@@ -2,7 +2,7 @@
 import type { NodeId } from "../../core/index.ts"
 import { toolsetAgent } from "../agents/index.ts"
 import type { DialectInput } from "../dialect-input.ts"
-import { milliseconds } from "../duration.ts"
+import { milliseconds } from "../flow.ts"
 import { type Arg, type ArgObject, type Call, callWith, type Ref } from "../plan/index.ts"
 import { executorOf, loopEdges } from "./check-routes.ts"
 import type { GraphAgents } from "./graph-agents.ts"
