@@ -18,7 +18,8 @@ const EVENTS = {
     "The run, or a workflow called by it, has started. `state` is its shared state before the first write.",
   "run.forked":
     "The run is a fork: it continues from record `from.seq` of another run. `later` is the number of milliseconds by which deadlines and timers moved.",
-  "run.waiting": "Nothing in the run executes: it waits for a person, a signal, a timer, or a called workflow.",
+  "run.waiting":
+    "Nothing in the run executes: it waits for a person, a signal, a timer, or a called workflow.",
   "run.resumed": "The run continues after it waited.",
   "run.finished":
     "The run is over. It is the last event of a run; of a called workflow, the last under its path.",

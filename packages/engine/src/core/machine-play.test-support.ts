@@ -124,14 +124,14 @@ export class Play {
       for (const [key, wait] of waits ?? []) {
         if (wait.kind !== "signal") continue
         const [own] = machine.signals()
-        const given = own === undefined ? { id: "below", value: this.#unique() } : { id: own.id }
+        const signal = own === undefined ? { id: "below", value: this.#unique() } : { id: own.id }
         yield* this.#times(2, () => ({
           type: "signal.taken",
           at: this.#now,
           name: "go",
           task,
           key,
-          ...given,
+          ...signal,
         }))
       }
     }

@@ -8,7 +8,7 @@ interface AcceptedMail extends Mail {
   readonly command: Extract<Mail["command"], { type: "signal" }>
 }
 
-/** A signal whose sender was told that it is accepted. */
+/** A signal that was reported to its sender as accepted. */
 export function isAccepted(mail: Mail): mail is AcceptedMail {
   return mail.command.type === "signal" && mail.command.isAccepted === true
 }

@@ -340,8 +340,8 @@ export class Keeper {
   }
 
   /**
-   * The run cannot be restored here: the sender of its mail gets the error. Signals whose senders were told that they are
-   * accepted go into the buffer of the run.
+   * The run cannot be restored here: the sender of its mail gets the error. Signals that were
+   * reported as accepted go into the buffer of the run.
    */
   async refuseMail(lease: Lease, error: unknown): Promise<void> {
     const { code, message } = toErrorData(error)

@@ -251,7 +251,7 @@ export interface Mail {
         readonly id: SignalId
         readonly name: string
         readonly value: Json
-        /** Its sender was told that it is accepted: only a run that has ended refuses it. */
+        /** It was reported to its sender as accepted: only a run that has ended refuses it. */
         readonly isAccepted?: true | undefined
       }
 }

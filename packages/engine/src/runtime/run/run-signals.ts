@@ -4,11 +4,10 @@
  *
  * Invariants:
  * S1 a buffered signal and an open wait for its name exist side by side only until the workflow of the wait executes here.
- * S2 a signal that its sender was told is accepted is never refused, whatever its value and however full the buffer is.
+ * S2 a signal that was reported to its sender as accepted is never refused, whatever its value and however full the buffer.
  */
 import {
   type BufferedSignal,
-  type Entry,
   type Json,
   type Machine,
   type SignalId,
@@ -22,7 +21,7 @@ import { Signal } from "../ports/maybe-promise.ts"
 import { runOver } from "../ports/store.ts"
 import { ownValue, type Schema, type ValueLimit, validate } from "../ports/values.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
-import { checkSignalName, signalInvalid } from "./signal-wait.ts"
+import { checkSignalName, type SignalFrame, signalInvalid, type TaskSignals } from "./signal-wait.ts"
 import { attemptOf } from "./task-run.ts"
 
 /** How many signals a run buffers; their values together may be as large as one value. */
@@ -33,19 +32,10 @@ export interface IncomingSignal {
   readonly id: SignalId
   readonly name: string
   readonly value: unknown
-  /** S2: it was in the store's mail when its sender was told so. */
+  /** S2: it was reported to its sender as accepted when it was in the store's mail. */
   readonly isAccepted?: boolean | undefined
   /** The mail that brings it. */
   readonly mail?: string | undefined
-}
-
-/** A workflow of the run, as its signals use it. */
-export interface SignalFrame {
-  readonly key: string
-  readonly machine: Machine
-  apply(entry: Entry): void
-  isAbandoned(): boolean
-  nextChange(): Promise<void>
 }
 
 /** The run, as its signals use it. */
@@ -74,7 +64,7 @@ interface WaitPlace {
 
 type MachineOf = readonly [frame: string, { readonly machine: Machine }]
 
-export class RunSignals {
+export class RunSignals implements TaskSignals {
   readonly #host: SignalHost
   /** Open waits by name, the oldest first. Those that ended otherwise are removed when they come first. */
   readonly #waits = new Map<string, Fifo<WaitPlace>>()
@@ -161,7 +151,7 @@ export class RunSignals {
     await host.durable()
   }
 
-  /** A sender that is told so must be able to rely on it: the signal is durable first. */
+  /** A sender relies on this answer: the signal is durable first. */
   async #known(id: SignalId): Promise<SuperstepError> {
     const { runId } = this.#host
     await this.#host.durable()

@@ -1,5 +1,13 @@
 /** Checks what a handler waits for and what is sent, and converts it for the journal. */
-import { type Json, type SignalId, type SignalWaitSpec, SuperstepError } from "../../core/index.ts"
+import {
+  type Entry,
+  type Json,
+  type Machine,
+  type SignalId,
+  type SignalWaitSpec,
+  SuperstepError,
+  type TaskId,
+} from "../../core/index.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { WaitOptions } from "../ports/program.ts"
 import { jsonSchemaOf, ownValue, type ValueLimit, validate } from "../ports/values.ts"
@@ -10,6 +18,23 @@ import { isSpan, spanInvalid } from "./question.ts"
 export interface RecordedSignal {
   readonly id?: SignalId | undefined
   readonly value: Json
+}
+
+/** A workflow of the run, as its signals use it. */
+export interface SignalFrame {
+  readonly key: string
+  readonly machine: Machine
+  apply(entry: Entry): void
+  isAbandoned(): boolean
+  nextChange(): Promise<void>
+}
+
+/** The signals of the run, as its tasks use them. */
+export interface TaskSignals {
+  /** The task waits. It takes the oldest buffered signal at once, if there is one. */
+  open(frame: SignalFrame, task: TaskId, key: string, wait: Omit<SignalWaitSpec, "order">): void
+  /** Replies to a signal. Recorded as a step of the task under the key too. */
+  reply(frame: SignalFrame, task: TaskId, key: string, id: SignalId, value: Json): void
 }
 
 const WAIT: OptionNames<WaitOptions> = { schema: true, timeout: true, default: true }

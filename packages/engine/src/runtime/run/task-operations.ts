@@ -46,8 +46,14 @@ import { HandlerKeys } from "./handler-keys.ts"
 import { type OptionNames, unknownOption } from "./options.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { errorOf } from "./result.ts"
-import type { RunSignals, SignalFrame } from "./run-signals.ts"
-import { checkSignalDefault, type RecordedSignal, signalInvalid, signalWait } from "./signal-wait.ts"
+import {
+  checkSignalDefault,
+  type RecordedSignal,
+  type SignalFrame,
+  signalInvalid,
+  signalWait,
+  type TaskSignals,
+} from "./signal-wait.ts"
 import { checkInput, ownInput } from "./start.ts"
 import { overBudget, ownSource, ownSpent, ownUsage, type StepFrame, StepStart } from "./step-start.ts"
 import { type Attempt, type CallFrame, TaskCalls } from "./task-calls.ts"
@@ -72,7 +78,7 @@ export interface OperationsFrame extends StepFrame, CallFrame, SignalFrame {
     CallFrame["host"] & {
       readonly valueBytes: number
       readonly catchUp: CatchUp
-      readonly signals: Pick<RunSignals, "open" | "reply">
+      readonly signals: TaskSignals
       /** No step may run. */
       readonly isProbe: boolean
       /** Undefined while something new may start; otherwise resolves when that may have changed. */
