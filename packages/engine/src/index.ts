@@ -32,6 +32,7 @@ export {
 } from "./builder/index.ts"
 export {
   type Budget,
+  type BufferedSignal,
   type ErrorData,
   GraphInvalidError,
   isSuperstepError,
@@ -46,6 +47,7 @@ export {
   type RunId,
   type RunStatus,
   type Settled,
+  type SignalId,
   SuperstepError,
   type TaskId,
   type Undelivered,

@@ -146,6 +146,57 @@ describe("a signal", () => {
     await Promise.all([clerk.runtime.close(), worker.runtime.close()])
   })
 
+  test("that was stored in time comes before the timeout, though no process ran until later", async () => {
+    const store = memoryStore()
+    const timed = workflow("timed")
+      .start(
+        node("timed", async (_: null, ctx: Context) =>
+          ctx.waitFor("go", { timeout: 60_000, default: "late" }),
+        ),
+      )
+      .build()
+    const a = processOn(store, { workflows: [timed] })
+    await a.runtime.start(timed, null, { runId: "r" })
+    await a.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    expect(await clerk.runtime.signal("r", "go", "in time")).toBe("stored")
+    const worker = processOn(store, { workflows: [timed] })
+    await worker.clock.advance(100_000)
+    await worker.runtime.recover()
+    expect(await worker.runtime.get("r")).toMatchObject({ outputs: ["in time"] })
+    await Promise.all([clerk.runtime.close(), worker.runtime.close()])
+  })
+
+  test("that no process reads in time is stored, and taken later", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store, { workflows }), processOn(store, { workflows: [] })]
+    const run = a.runtime.start(order, null, { runId: "r" })
+    await run
+    // It is alive, and does not read its mail: its clock stands still, but it sends heartbeats.
+    const sent = b.runtime.signal("r", "paid", { usd: 4 }, { id: "a" })
+    for (let i = 0; i < 70; i++) {
+      await store.beat({ id: (await store.run("r"))?.holder ?? "", machine: "x", pid: 1, born: "" })
+      await pass(500, b.clock)
+    }
+    expect(await sent).toBe("stored")
+    await pass(2_000, a.clock)
+    expect((await run).outputs).toEqual(["paid 4"])
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
+  test("is awaited with its run: nobody gets the result from before it", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store, { workflows }), processOn(store, { workflows: [] })]
+    await a.runtime.start(order, null, { runId: "r" })
+    expect((await b.runtime.get("r")).status).toBe("waiting")
+    const command = { type: "signal", id: "s", name: "paid", value: { usd: 6 } } as const
+    await store.post({ id: "m", runId: "r", at: 0, command })
+    const awaited = b.runtime.get("r").result
+    await pass(2_000, a.clock, b.clock)
+    expect((await awaited).outputs).toEqual(["paid 6"])
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
   test("is refused if too many wait in the store", async () => {
     const store = memoryStore()
     const a = processOn(store, { workflows })

@@ -1,4 +1,7 @@
-/** Records signals for a run that this process holds and cannot execute: they wait in its buffer. */
+/**
+ * Records accepted signals in the journal of a run that this process holds and has not loaded. So they are there before the
+ * run continues, whose waits may be past their deadlines; and if it cannot continue here, they are not refused with the mail.
+ */
 import type { RunId, SignalReceived } from "../../core/index.ts"
 import { loadRun } from "../journal/load-run.ts"
 import type { Store } from "../ports/store.ts"
@@ -17,6 +20,7 @@ export async function bufferSignals(
   store: Store,
   lease: Lease,
   mail: readonly AcceptedMail[],
+  at: number,
 ): Promise<void> {
   if (mail.length === 0) return
   const loaded = await loadRun(store, lease.runId as RunId)
@@ -25,7 +29,7 @@ export async function bufferSignals(
   let { seq, events } = loaded
   const records: JournalRecord[] = []
   const known: string[] = []
-  for (const { id: mailId, at, command } of mail) {
+  for (const { id: mailId, command } of mail) {
     const { id, name, value } = command
     known.push(mailId)
     if (machine.hasReceived(id)) continue

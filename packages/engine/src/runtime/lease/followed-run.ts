@@ -79,7 +79,7 @@ export class FollowedRun {
 
   /** The result, once the run has ended or waits for a person or a signal. */
   async result(): Promise<RunResult> {
-    let seen = 0
+    const seen: { seq?: number; waits?: RunResult["waits"] } = {}
     for (;;) {
       const here = await this.#here()
       if (here !== undefined) return await here.result()
@@ -90,13 +90,20 @@ export class FollowedRun {
         const host = await this.#claim(row)
         if (host !== undefined) return await host.result()
       } else if (row.status === "waiting" && (row.holder === undefined || !row.executing)) {
-        // One that only sleeps is not read again before it has changed.
-        const result = row.seq === seen ? undefined : await this.#fold()
-        if (result !== undefined && result.requests.length + result.waits.length > 0) return result
-        seen = row.seq
+        const open = await this.#keeper.store.requests({ runId: this.id, limit: 1 })
+        // A run that only sleeps is read again when it has changed.
+        if (open.length === 0 && row.seq !== seen.seq) {
+          Object.assign(seen, { seq: row.seq, waits: (await this.#fold()).waits })
+        }
+        if (open.length > 0 || (seen.waits?.length && !(await this.#hasMail()))) return await this.#fold()
       }
       await this.#look()
     }
+  }
+
+  /** A signal or an answer is on its way. */
+  async #hasMail(): Promise<boolean> {
+    return (await this.#keeper.store.mailAmount(this.id)).count > 0
   }
 
   #isDue({ status, wakeAt, holder }: StoredRun): boolean {
@@ -207,7 +214,7 @@ export class FollowedRun {
     return await this.#write(mail, command)
   }
 
-  /** No process executes the run: from now on the signal counts as accepted. */
+  /** No process takes the signal now: from now on it counts as accepted, and one takes it later. */
   async #storeSignal(command: SignalMail): Promise<Delivery> {
     const { store, answerProblem } = this.#keeper
     const { name, value } = command
@@ -266,9 +273,11 @@ export class FollowedRun {
       const outcome = await store.mailOutcome(id)
       if (outcome?.ok) return "taken"
       if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
-      if (this.#clock.now() - at > MAIL_PATIENCE) throw mailUnread(this.id)
-      if (command.type !== "cancel" && (await this.#isLeft()))
-        return command.type === "answer" ? "stored" : await this.#storeSignal(command)
+      const isLate = this.#clock.now() - at > MAIL_PATIENCE
+      if (command.type === "signal" && (isLate || (await this.#isLeft())))
+        return await this.#storeSignal(command)
+      if (isLate) throw mailUnread(this.id)
+      if (command.type === "answer" && (await this.#isLeft())) return "stored"
       await this.#look()
       // Its holder may have died meanwhile; the process that claims it reads the mail.
       const row = await this.#row()

@@ -59,6 +59,7 @@ export class Keeper {
   readonly #gates = new Map<RunId, Promise<unknown>>()
   readonly #delivering = new Map<RunId, Promise<void>>()
   #toDeliver: Promise<void> | undefined
+  #toBuffer: Promise<readonly Mail[]> | undefined
   readonly #beginning = new Map<RunId, Promise<unknown>>()
   readonly #toRelease: Lease[] = []
   /** Resolves when the run on trial, which executes alone in this process, has not killed it. */
@@ -339,18 +340,24 @@ export class Keeper {
     if (host.lease !== undefined) await this.store.refuseMail(host.lease, id, { code, message })
   }
 
-  /**
-   * The run cannot be restored here: the sender of its mail gets the error. Signals that were
-   * reported as accepted go into the buffer of the run.
-   */
+  /** The run cannot be restored here: the sender of its mail gets the error, unless it was accepted. */
   async refuseMail(lease: Lease, error: unknown): Promise<void> {
     const { code, message } = toErrorData(error)
-    const mail = (await this.store.mail(this.id)).filter(({ runId }) => runId === lease.runId)
-    for (const one of mail) {
-      if (!isAccepted(one)) await this.store.refuseMail(lease, one.id, { code, message })
+    for (const mail of await this.store.mail(this.id)) {
+      if (mail.runId !== lease.runId || isAccepted(mail)) continue
+      await this.store.refuseMail(lease, mail.id, { code, message })
     }
-    // A run whose journal cannot be read keeps them in its mail.
-    await bufferSignals(this.store, lease, mail.filter(isAccepted)).catch(() => undefined)
+  }
+
+  /** Puts accepted signals of a run that was claimed and is not loaded yet into its journal. */
+  async bufferSignals(lease: Lease): Promise<void> {
+    // Runs that are claimed together share the reading.
+    this.#toBuffer ??= Promise.resolve().then(() => {
+      this.#toBuffer = undefined
+      return this.store.mail(this.id)
+    })
+    const mail = (await this.#toBuffer).filter(({ runId }) => runId === lease.runId)
+    await bufferSignals(this.store, lease, mail.filter(isAccepted), this.#options.clock.now())
   }
 
   // Runs of others
