@@ -18,7 +18,8 @@ const EVENTS = {
     "The run, or a workflow called by it, has started. `state` is its shared state before the first write.",
   "run.forked":
     "The run is a fork: it continues from record `from.seq` of another run. `later` is the number of milliseconds by which deadlines and timers moved.",
-  "run.waiting": "Nothing in the run executes: it waits for a person, a timer, or a called workflow.",
+  "run.waiting":
+    "Nothing in the run executes: it waits for a person, a signal, a timer, or a called workflow.",
   "run.resumed": "The run continues after it waited.",
   "run.finished":
     "The run is over. It is the last event of a run; of a called workflow, the last under its path.",
@@ -31,7 +32,7 @@ const EVENTS = {
     "The handler returned. `sends` are its messages, with the routes they took. `settled` is the error that the node's policy turned into a message.",
   "task.failed":
     "An attempt failed. `retryAt` is when the next one begins; without it, this was the last one.",
-  "task.parked": "The task waits for a person, a timer, or a called workflow.",
+  "task.parked": "The task waits for a person, a signal, a timer, or a called workflow.",
   "task.resumed": "The task continues after it waited.",
   "task.rejected": "No handler of the node takes the message, which is reported as undelivered.",
   "task.cancelled": "The task was stopped before it was done.",
@@ -46,6 +47,9 @@ const EVENTS = {
   "request.escalated": "No answer came in time: the request now goes to another person.",
   "request.answered": "The request has an answer.",
   "request.closed": "The request needs no answer any more: its time is up, or the task that asked is gone.",
+  "signal.received": "A signal arrived. The run buffers it until `ctx.waitFor` takes it.",
+  "signal.taken": "A wait of the task took the signal. The task may have waited before or after it arrived.",
+  "signal.replied": "A handler replied to the signal, whose sender waits for that: see `runtime.update`.",
   "model.delta":
     "A piece of what a model says. `offset` is the length of what came before it in the same `call`, of the same `kind` and `tool`; an offset of 0 starts over, after a retry.",
   "output.partial":

@@ -1,5 +1,5 @@
 /** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
-import type { Lease, Mail, MailOutcome } from "@superstep/engine"
+import type { Amount, Lease, Mail, MailOutcome, RunId } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { parseJson, parseName, toText } from "./names.ts"
 import { STATE_TABLES } from "./run-rows.ts"
@@ -21,6 +21,11 @@ const FIND: Statement = {
     SELECT mail.mail_id, mail.run_id, mail.at, mail.command
     FROM $.mail JOIN $.live ON live.run_id = mail.run_id
     WHERE mail.outcome IS NULL AND live.holder = $1 ORDER BY mail.id`,
+}
+const AMOUNT: Statement = {
+  text: `
+    SELECT count(*)::int AS count, coalesce(sum(octet_length(command)), 0)::float8 AS bytes
+    FROM $.mail WHERE run_id = $1 AND outcome IS NULL`,
 }
 const REFUSE: Statement = {
   text: `
@@ -71,6 +76,11 @@ export async function mailTo(database: Database, holder: string): Promise<readon
       command: parseJson(command, subject) as Mail["command"],
     }
   })
+}
+
+export async function mailAmount(database: Database, runId: RunId): Promise<Amount> {
+  const [amount] = await database.read<Amount>(`The mail of run "${runId}"`, AMOUNT, [toText(runId)])
+  return { count: Number(amount?.count ?? 0), bytes: Number(amount?.bytes ?? 0) }
 }
 
 export async function refuseMail(

@@ -14,7 +14,7 @@ import { keepAlive } from "./keep-alive.ts"
 import * as leases from "./leases.ts"
 import { subscribeLive } from "./live-client.ts"
 import { serveLive } from "./live-server.ts"
-import { mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
+import { mailAmount, mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
 import { queueOn } from "./queue.ts"
 import { type Promised, registryOn } from "./registry.ts"
 import { report } from "./report.ts"
@@ -87,6 +87,7 @@ export function storeOn(
       else hints.to(holder)
     },
     mail: (holder) => mailTo(database, holder),
+    mailAmount: (runId) => mailAmount(database, runId),
     refuseMail: (lease, id, error) => refuseMail(database, lease, id, error),
     mailOutcome: (id) => mailOutcome(database, id),
 

@@ -141,6 +141,7 @@ function preparedStore(path: string, database: Database, transactions: Transacti
         if (command.type === "answer") requests.hold(toText(runId), command.request)
       }),
     mail: (holder) => transactions.read(`The mail of "${holder}"`, () => mail.to(holder)),
+    mailAmount: (runId) => transactions.read(`The mail of run "${runId}"`, () => mail.amount(runId)),
     refuseMail: (lease, id, error) =>
       transactions.write(`The outcome of mail "${id}"`, () => {
         const refused = mail.refuse(lease, id, error)

@@ -81,6 +81,7 @@ function dropWork(m: MachineState, reason: string): void {
   m.joins = undefined
   m.requests = NO_ENTRIES
   m.timers = NO_ENTRIES
+  m.signalWaits = 0
   m.finished = NO_ITEMS
   m.committing = NO_ITEMS
   m.reducing = NO_ENTRIES

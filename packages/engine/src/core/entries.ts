@@ -5,9 +5,9 @@
 
 import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
-import type { RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import type { LeftNotice, RequestSpec, Send, Undelivered, WaitOutcome } from "./messages.ts"
+import type { LeftNotice, RequestSpec, Send, SignalWaitSpec, Undelivered, WaitOutcome } from "./messages.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import type { Budget, SourcedUsage, Usage, UsageSource } from "./usage.ts"
 
@@ -186,6 +186,48 @@ export interface RequestAnswered {
   readonly mail?: string | undefined
 }
 
+/** A signal arrived. It belongs to the run, which buffers it until a wait takes it. */
+export interface SignalReceived {
+  readonly type: "signal.received"
+  readonly at: number
+  readonly id: SignalId
+  readonly name: string
+  readonly value: Json
+  /** The mail that delivered it; its sender gets the outcome. */
+  readonly mail?: string | undefined
+}
+
+/** A task waits for a signal. */
+export interface SignalAwaited {
+  readonly type: "signal.awaited"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly wait: SignalWaitSpec
+}
+
+/**
+ * A wait takes a buffered signal. If the wait is one of a sub-workflow there are two entries: one without a task, which
+ * removes the signal from the buffer of the run, and one of the sub-workflow, with the value.
+ */
+export interface SignalTaken {
+  readonly type: "signal.taken"
+  readonly at: number
+  readonly id: SignalId
+  readonly name: string
+  readonly task?: TaskId | undefined
+  readonly key?: string | undefined
+  readonly value?: Json | undefined
+}
+
+/** A handler replied to a signal, for the caller who sent it as an update. */
+export interface SignalReplied {
+  readonly type: "signal.replied"
+  readonly at: number
+  readonly id: SignalId
+  readonly value: Json
+}
+
 /** A task sleeps until `until`. */
 export interface TimerSet {
   readonly type: "timer.set"
@@ -264,6 +306,10 @@ export type Entry = (
   | UsageReserved
   | RequestOpened
   | RequestAnswered
+  | SignalReceived
+  | SignalAwaited
+  | SignalTaken
+  | SignalReplied
   | TimerSet
   | TimerFired
   | CallStarted

@@ -7,7 +7,7 @@ import type { TaskFinished } from "./entries.ts"
 import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { TaskId } from "./ids.ts"
-import type { Route, Send } from "./messages.ts"
+import type { Route, Send, Wait } from "./messages.ts"
 import { writeProblem } from "./reducers.ts"
 import type { MachineState, Task } from "./state.ts"
 
@@ -39,7 +39,7 @@ export function checkKeyFree(task: Task, key: string): void {
   }
 }
 
-export function checkWaiting(task: Task, key: string, kind: "timer" | "call" | "request"): void {
+export function checkWaiting(task: Task, key: string, kind: Wait["kind"]): void {
   if (task.waits?.get(key)?.kind === kind) return
   throw new SuperstepError("NOT_WAITING", `Task ${task.id} does not wait for a ${kind} under "${key}".`)
 }

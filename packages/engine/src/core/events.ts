@@ -4,7 +4,7 @@
  */
 
 import type { ErrorData } from "./errors.ts"
-import type { JoinId, NodeId, RequestId, RunId, TaskId } from "./ids.ts"
+import type { JoinId, NodeId, RequestId, RunId, SignalId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { FinalStatus, OpenRequest, Send, Undelivered, Wait } from "./messages.ts"
 import type { Usage, UsageSource } from "./usage.ts"
@@ -93,6 +93,22 @@ export type MachineEvent =
       readonly by?: string | undefined
     }
   | { readonly type: "request.closed"; readonly request: RequestId; readonly reason: "expired" | "withdrawn" }
+  | {
+      readonly type: "signal.received"
+      readonly id: SignalId
+      readonly name: string
+      readonly value: Json
+    }
+  /** A wait of the task took the signal. */
+  | {
+      readonly type: "signal.taken"
+      readonly id: SignalId
+      readonly name: string
+      readonly task: TaskId
+      readonly node: NodeId
+    }
+  /** The caller who sent the signal as an update gets this reply. */
+  | { readonly type: "signal.replied"; readonly id: SignalId; readonly value: Json }
   | {
       readonly type: "usage.recorded"
       readonly task: TaskId

@@ -14,6 +14,10 @@ export type {
   RunFailed,
   RunForked,
   RunStarted,
+  SignalAwaited,
+  SignalReceived,
+  SignalReplied,
+  SignalTaken,
   StateReduced,
   StepRecorded,
   StepStarted,
@@ -60,10 +64,11 @@ export {
   type SwitchCase,
   type SwitchEdge,
 } from "./graph.ts"
-export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+export type { JoinId, NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 export { DEFAULT_VALUE_BYTES, type Json, type JsonProblem, printJsonProblem } from "./json.ts"
 export { Machine } from "./machine.ts"
 export type {
+  BufferedSignal,
   Escalation,
   FinalStatus,
   LeftNotice,
@@ -72,6 +77,8 @@ export type {
   Route,
   RunStatus,
   Send,
+  SignalWait,
+  SignalWaitSpec,
   TaskStatus,
   Undelivered,
   Wait,

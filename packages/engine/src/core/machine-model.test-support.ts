@@ -30,6 +30,7 @@ export class MachineModel {
   status: RunStatus = "running"
   readonly tasks = new Map<number, ModelTask>()
   readonly requests = new Map<string, ModelRequest>()
+  readonly signals = new Map<string, Json>()
   readonly timers = new Set<string>()
   readonly shared = new Map<string, Json>()
   readonly reducing = new Map<string, Json[]>()
@@ -120,12 +121,15 @@ export class MachineModel {
 
   #wait(): void {
     if (!this.isLive) return
-    const aims = this.requests.size + this.timers.size - (this.timers.has("run") ? 1 : 0)
+    const signalWaits = [...this.tasks.values()].some(({ waits }) => [...waits.values()].some(isSignal))
+    const timers = this.timers.size - (this.timers.has("run") ? 1 : 0)
+    const aims = this.requests.size + timers + Number(signalWaits)
     this.status = !this.isBusy && this.reducing.size === 0 && aims > 0 ? "waiting" : "running"
   }
 
   #take(entry: Entry): void {
-    const task = "task" in entry ? (this.tasks.get(entry.task) as ModelTask) : undefined
+    const id = "task" in entry ? entry.task : undefined
+    const task = id === undefined ? undefined : (this.tasks.get(id) as ModelTask)
     this.#count(entry)
     switch (entry.type) {
       case "run.started":
@@ -145,6 +149,18 @@ export class MachineModel {
       case "request.opened":
         task?.waits.set(entry.key, this.#ask(task, entry.request))
         return this.#settle()
+      case "signal.received":
+        this.signals.set(entry.id, entry.value)
+        return
+      case "signal.awaited":
+        task?.waits.set(entry.key, entry.wait.default === undefined ? "signal" : "signal or default")
+        if (entry.wait.deadline !== undefined) this.timers.add(`signal:${entry.task}:${entry.key}`)
+        return this.#settle()
+      case "signal.taken":
+        this.signals.delete(entry.id)
+        this.timers.delete(`signal:${entry.task}:${entry.key}`)
+        if (task !== undefined) this.#endWait(task, entry.key as string, true)
+        return
       case "timer.set":
         task?.waits.set(entry.key, "timer")
         this.timers.add(`sleep:${entry.task}:${entry.key}`)
@@ -170,6 +186,7 @@ export class MachineModel {
       case "step.started":
       case "usage.recorded":
       case "usage.reserved":
+      case "signal.replied":
         return
     }
   }
@@ -271,6 +288,7 @@ export class MachineModel {
   #withdraw(task: ModelTask): void {
     for (const [key, what] of task.waits) {
       if (what === "timer") this.timers.delete(`sleep:${task.id}:${key}`)
+      else if (isSignal(what)) this.timers.delete(`signal:${task.id}:${key}`)
       else if (what !== "call") this.#close(what)
     }
     task.waits.clear()
@@ -307,6 +325,10 @@ export class MachineModel {
     this.timers.delete(timer)
     const [kind, first = "", ...rest] = timer.split(":")
     if (kind === "sleep") this.#endWait(this.tasks.get(Number(first)) as ModelTask, rest.join(":"), true)
+    if (kind === "signal") {
+      const [task, key] = [this.tasks.get(Number(first)) as ModelTask, rest.join(":")]
+      this.#endWait(task, key, task.waits.get(key) === "signal or default")
+    }
     if (kind === "request") this.#expire(first)
     if (kind === "join") {
       const round = this.rounds.find((one) => one.join.id === rest.join(":") && one.number === Number(first))
@@ -517,4 +539,8 @@ export class MachineModel {
     this.#finished = []
     this.#committing = []
   }
+}
+
+function isSignal(what: string): boolean {
+  return what.startsWith("signal")
 }

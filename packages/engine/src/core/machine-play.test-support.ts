@@ -6,7 +6,7 @@ import type { Entry, RunStarted } from "./entries.ts"
 import { type Graph, type GraphNode, joinId, type OutGroup } from "./graph.ts"
 import type { Json } from "./json.ts"
 import type { Machine } from "./machine.ts"
-import type { RequestSpec, Route, Send } from "./messages.ts"
+import type { RequestSpec, Route, Send, SignalWaitSpec } from "./messages.ts"
 import { biggest } from "./model-parts.test-support.ts"
 import type { Effect, Task } from "./state.ts"
 import type { Usage } from "./usage.ts"
@@ -101,6 +101,7 @@ export class Play {
     const possible = [
       ...this.#ofTasks(machine),
       ...machine.requests().flatMap((request) => this.#times(3, () => this.#answer(request.id))),
+      ...this.#ofSignals(machine),
       ...this.#ofTimers(machine),
     ]
     return possible.length === 0 ? undefined : choices.of(possible)()
@@ -110,10 +111,45 @@ export class Play {
     return Array.from({ length: n }, () => make)
   }
 
+  /** Signals arrive, and any wait takes any of them: the driver decides which. */
+  *#ofSignals(machine: Machine): Generator<() => Entry> {
+    const id = `s${this.#choices.below(1_000)}`
+    if (!machine.hasReceived(id)) {
+      yield () => ({ type: "signal.received", at: this.#now, id, name: "go", value: this.#unique() })
+    }
+    for (const { id, name } of machine.signals()) {
+      if (this.#choices.oneIn(5)) yield () => ({ type: "signal.taken", at: this.#now, id, name })
+    }
+    for (const { id: task, waits } of machine.tasks()) {
+      for (const [key, wait] of waits ?? []) {
+        if (wait.kind !== "signal") continue
+        const [own] = machine.signals()
+        const signal = own === undefined ? { id: "below", value: this.#unique() } : { id: own.id }
+        yield* this.#times(2, () => ({
+          type: "signal.taken",
+          at: this.#now,
+          name: "go",
+          task,
+          key,
+          ...signal,
+        }))
+      }
+    }
+  }
+
+  #signalWait(): SignalWaitSpec {
+    return {
+      name: "go",
+      order: 1,
+      ...(this.#choices.oneIn(2) ? { deadline: this.#now + 30 } : {}),
+      ...(this.#choices.oneIn(2) ? { default: "none" } : {}),
+    }
+  }
+
   /** Those that may end the run are put off. */
   #ofTimers(machine: Machine): (() => Entry)[] {
     const { timers } = machine.snapshot()
-    const harmless = this.#choices.oneIn(12) ? [] : timers.filter(([id]) => /^(sleep|retry)/.test(id))
+    const harmless = this.#choices.oneIn(12) ? [] : timers.filter(([id]) => /^(sleep|retry|signal)/.test(id))
     return (harmless.length > 0 ? harmless : timers).map((timer) => () => this.#fire(timer))
   }
 
@@ -147,6 +183,13 @@ export class Play {
         task: id,
         key: this.#key("ask"),
         request: this.#question(),
+      })
+      yield () => ({
+        type: "signal.awaited",
+        at: this.#now,
+        task: id,
+        key: this.#key("signal"),
+        wait: this.#signalWait(),
       })
       yield () => ({
         type: "timer.set",

@@ -150,6 +150,7 @@ function observed(machine: Machine): unknown {
     ...{ claimed, lost, ended: machine.endedCallsOf("a"), usageOf: machine.usageOf("a") },
     requests: machine.requests(),
     answered: [...machine.answered()],
+    signals: [...machine.signals()],
     timers: [...machine.timers()],
     state: machine.allState(),
     local: graph.nodes.map((node) => machine.local(node, "seen")),
@@ -182,6 +183,7 @@ function compare(machine: Machine, model: MachineModel): void {
   expect(machine.claimed).toEqual(reserved.reduce(addUsage, model.usage))
   expect([machine.superstep, snapshot.nextTask]).toEqual([model.superstep, model.nextTask])
   expect(machine.requests().map(({ id }) => id)).toEqual([...model.requests.keys()])
+  expect([...machine.signals()].map(({ id, value }) => [id, value])).toEqual([...model.signals])
   expect(new Set(machine.timers())).toEqual(model.timers)
   expect(new Map(snapshot.reducing)).toEqual(model.reducing)
   const reported = (list: readonly { to?: string | undefined; value: Json }[]) =>
@@ -241,7 +243,8 @@ test("an entry that does not fit is refused, and changes nothing (M1, M7)", () =
       const { graph } = compileGraph(spec)
       const ended: number[] = []
       play(graph, seed, ({ machine, entry, choices }) => {
-        if ("task" in entry && machine.task(entry.task) === undefined) ended.push(entry.task)
+        const task = "task" in entry ? entry.task : undefined
+        if (task !== undefined && machine.task(task) === undefined) ended.push(task)
         const before = bytes(machine)
         const events = machine.eventCount
         const offered = misfits(machine, ended, choices)

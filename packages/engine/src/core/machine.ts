@@ -13,6 +13,7 @@
  * M7 a request is answered at most once.
  * M8 budgets and attempts survive restarts: they follow from the journal. A call that costs is recorded before it is made,
  *    and counts even without a result (R1 to R3 in budget.ts).
+ * M9 a signal is received once and taken by at most one wait; until then it is buffered.
  */
 
 import {
@@ -32,9 +33,10 @@ import type { Entry, LeftByTask, RunStarted, StateReduced } from "./entries.ts"
 import { workingTask } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
-import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import { DEFAULT_VALUE_BYTES, type Json } from "./json.ts"
-import type { LeftNotice, OpenRequest, RunStatus, Undelivered, Wait } from "./messages.ts"
+import type { BufferedSignal, LeftNotice, OpenRequest, RunStatus, Undelivered, Wait } from "./messages.ts"
+import { awaitSignal, receiveSignal, replyToSignal, takeSignal } from "./signals.ts"
 import { restoreState, snapshotOf } from "./snapshot.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import { forkRun, startRun } from "./starting.ts"
@@ -102,6 +104,18 @@ export class Machine {
         break
       case "request.answered":
         answer(m, entry)
+        break
+      case "signal.received":
+        receiveSignal(m, entry)
+        break
+      case "signal.awaited":
+        awaitSignal(m, workingTask(m, entry.task), entry)
+        break
+      case "signal.taken":
+        takeSignal(m, entry)
+        break
+      case "signal.replied":
+        replyToSignal(m, entry)
         break
       case "timer.set":
         sleep(m, workingTask(m, entry.task), entry)
@@ -310,6 +324,16 @@ export class Machine {
   }
   answered(): Iterable<RequestId> {
     return this.#m.answered
+  }
+  /** Buffered signals, in the order of their arrival. */
+  signals(): Iterable<BufferedSignal> {
+    return this.#m.signals.values()
+  }
+  hasReceived(id: SignalId): boolean {
+    return this.#m.signalIds.has(id)
+  }
+  replyTo(id: SignalId): Json | undefined {
+    return this.#m.replies.get(id)
   }
   /** How often a counted edge was taken. */
   passes(from: GraphNode, to: NodeId): number {

@@ -1,14 +1,14 @@
 /** Messages of a run and what it waits for, as they appear in entries, events and snapshots. */
 import type { ErrorData } from "./errors.ts"
-import type { JoinId, NodeId, RequestId, TaskId } from "./ids.ts"
+import type { JoinId, NodeId, RequestId, SignalId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 
 export type RunStatus = "running" | "waiting" | "completed" | "failed" | "cancelled" | "limit"
 export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
 
 /**
- * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for a person, a timer or a
- * sub-workflow. `over`: finished, finally failed or dropped.
+ * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for a person, a signal, a timer
+ * or a sub-workflow. `over`: finished, finally failed or dropped.
  */
 export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
 
@@ -85,6 +85,40 @@ export type Wait =
   | { readonly kind: "request"; readonly request: RequestId }
   | { readonly kind: "timer"; readonly until: number }
   | { readonly kind: "call"; readonly workflow: string; readonly number?: number | undefined }
+  | SignalWait
+
+/** A task waits for a signal with this name. */
+export interface SignalWait extends SignalWaitSpec {
+  readonly kind: "signal"
+}
+
+export interface SignalWaitSpec {
+  readonly name: string
+  /** Among the open waits of the run and its sub-workflows the lowest one takes the next signal. */
+  readonly order: number
+  /** JSON Schema of the value, if known. */
+  readonly schema?: Json | undefined
+  /** Milliseconds since the epoch after which the wait ends with `default`, or fails. */
+  readonly deadline?: number | undefined
+  readonly default?: Json | undefined
+}
+
+/** The wait, with its time moved by so many milliseconds. */
+export function movedWait(wait: Wait, later: number): Wait {
+  if (wait.kind === "timer") return { ...wait, until: wait.until + later }
+  if (wait.kind === "signal" && wait.deadline !== undefined)
+    return { ...wait, deadline: wait.deadline + later }
+  return wait
+}
+
+/** A signal that no wait has taken yet. */
+export interface BufferedSignal {
+  readonly id: SignalId
+  readonly name: string
+  readonly value: Json
+  /** When it was received. */
+  readonly at: number
+}
 
 /** The progress of a task when a limit ended it. */
 export interface LeftNotice {

@@ -22,6 +22,8 @@ function entriesOf(task: number, attempt = 1): Entry[] {
     { type: "usage.recorded", at, task, usage: { modelCalls: 1 } },
     { type: "usage.reserved", at, task, hold: "misfit", usage: { modelCalls: 1 } },
     { type: "request.opened", at, task, key: "misfit", request: { prompt: "?", deadline: 2_000 } },
+    { type: "signal.awaited", at, task, key: "misfit", wait: { name: "go", order: 1 } },
+    { type: "signal.taken", at, id: "below", name: "go", task, key: "misfit", value: 1 },
     { type: "timer.set", at, task, key: "misfit", until: 2_000 },
     { type: "call.started", at, task, key: "misfit", workflow: "w" },
     { type: "call.finished", at, task, key: "misfit", outcome: { ok: true, value: 1 } },
@@ -60,6 +62,16 @@ export function misfits(machine: Machine, ended: readonly number[], choices: Cho
       ...over,
     ),
   ]
+  const received = [...(machine.snapshot().signalIds ?? [])]
+  always.push(
+    ...refused(
+      received.map((id): Entry => ({ type: "signal.received", at, id, name: "go", value: 1 })),
+      "SIGNAL_KNOWN",
+      ...over,
+    ),
+    ...refused([{ type: "signal.taken", at, id: "never", name: "go" }], "SIGNAL_NOT_BUFFERED", ...over),
+    ...refused([{ type: "signal.replied", at, id: "never", value: 1 }], "SIGNAL_REPLIED", ...over),
+  )
   if (over.length > 0) {
     const ends: Entry[] = [
       { type: "run.cancelled", at },
@@ -123,7 +135,10 @@ function misfitsOf(task: Task): Misfit[] {
     ),
     ...refused([writing("list", "x"), writing("record", "x"), writing("sum", "x")], "WRITE_INVALID"),
     ...refused(
-      [{ type: "call.finished", at, task: id, key: "misfit", outcome: { ok: true, value: 1 } }],
+      [
+        { type: "call.finished", at, task: id, key: "misfit", outcome: { ok: true, value: 1 } },
+        { type: "signal.taken", at, id: "below", name: "go", task: id, key: "misfit", value: 1 },
+      ],
       "NOT_WAITING",
     ),
     ...refused(
@@ -131,6 +146,7 @@ function misfitsOf(task: Task): Misfit[] {
         { type: "step.recorded", at, task: id, key, value: 1, usage: { modelCalls: 1 } },
         { type: "step.started", at, task: id, key, usage: { modelCalls: 1 } },
         { type: "request.opened", at, task: id, key, request: { prompt: "?", deadline: 2_000 } },
+        { type: "signal.awaited", at, task: id, key, wait: { name: "go", order: 1, deadline: 2_000 } },
         { type: "timer.set", at, task: id, key, until: 2_000 },
         { type: "call.started", at, task: id, key, workflow: "w" },
       ]),

@@ -3,15 +3,25 @@
  * has changed. Each later version has a migration from the previous one.
  *
  * Version 2 adds steps that were started and have no result, what calls in progress have reserved, and lost model calls.
+ * Version 3 adds signals.
  */
 import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
-import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { JoinId, NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import type { LeftNotice, OpenRequest, RunStatus, Send, TaskStatus, Undelivered, Wait } from "./messages.ts"
+import type {
+  BufferedSignal,
+  LeftNotice,
+  OpenRequest,
+  RunStatus,
+  Send,
+  TaskStatus,
+  Undelivered,
+  Wait,
+} from "./messages.ts"
 import type { Budget, SourcedUsage, Usage, UsageSource } from "./usage.ts"
 
-export const SNAPSHOT_VERSION = 2
+export const SNAPSHOT_VERSION = 3
 
 export interface TaskSnapshot {
   id: TaskId
@@ -120,6 +130,9 @@ export interface MachineSnapshot {
   passes: { from: NodeId; to: NodeId; count: number }[]
   requests: OpenRequest[]
   answered: RequestId[]
+  signals?: BufferedSignal[] | undefined
+  signalIds?: SignalId[] | undefined
+  replies?: [SignalId, Json][] | undefined
   timers: [TimerId, number][]
   outputs: Json[]
   undelivered: Undelivered[]

@@ -65,6 +65,9 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     }),
     requests: [...m.requests.values()],
     answered: [...m.answered],
+    signals: m.signals.size === 0 ? undefined : [...m.signals.values()],
+    signalIds: m.signalIds.size === 0 ? undefined : [...m.signalIds],
+    replies: m.replies.size === 0 ? undefined : [...m.replies],
     timers: [...m.timers],
     outputs: [...m.outputs],
     undelivered: [...m.undelivered],
@@ -83,8 +86,8 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
 /** Migrates a snapshot to the latest version. */
 function migrated(snapshot: MachineSnapshot): MachineSnapshot {
   const version = snapshot.version as number
-  // Before version 2 nothing was reserved: the new parts are empty.
-  if (version === 1) return { ...snapshot, version: SNAPSHOT_VERSION }
+  // Before version 2 nothing was reserved, and before version 3 there were no signals: the new parts are empty.
+  if (version === 1 || version === 2) return { ...snapshot, version: SNAPSHOT_VERSION }
   if (version === SNAPSHOT_VERSION) return snapshot
   throw new SuperstepError(
     "SNAPSHOT_VERSION",
@@ -145,6 +148,9 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   }
   for (const request of snapshot.requests) m.requests = putEntry(m.requests, request.id, request)
   for (const id of snapshot.answered) m.answered = addMember(m.answered, id)
+  for (const signal of snapshot.signals ?? []) m.signals = putEntry(m.signals, signal.id, signal)
+  for (const id of snapshot.signalIds ?? []) m.signalIds = addMember(m.signalIds, id)
+  for (const [id, reply] of snapshot.replies ?? []) m.replies = putEntry(m.replies, id, reply)
   for (const [timer, at] of snapshot.timers) m.timers = putEntry(m.timers, timer, at)
   m.outputs = [...snapshot.outputs]
   m.undelivered = [...snapshot.undelivered]
@@ -181,6 +187,7 @@ function taskOut(task: Task): TaskSnapshot {
 function taskIn(m: MachineState, data: TaskSnapshot): Task {
   const { id, message, from, superstep, knownAt, status, attempt, item = 0, answers, traces } = data
   const task = new Task(id, nodeNamed(m.graph, data.node), message, from, superstep, knownAt)
+  for (const [, { kind }] of data.waits ?? []) if (kind === "signal") m.signalWaits++
   return Object.assign(task, {
     status,
     attempt,

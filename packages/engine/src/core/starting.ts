@@ -8,6 +8,7 @@ import { unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
 import { type Json, omitUndefined } from "./json.ts"
+import { movedWait } from "./messages.ts"
 import { lendAll, type MachineState, setShared } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./waiting.ts"
@@ -53,9 +54,7 @@ export function forkRun(m: MachineState, entry: RunForked): void {
     m.out = pushSized(m.out, { type: "request", request: moved })
   }
   for (const task of m.tasks.values()) {
-    for (const [key, wait] of task.waits ?? []) {
-      if (wait.kind === "timer") task.waits?.set(key, { ...wait, until: wait.until + later })
-    }
+    for (const [key, wait] of task.waits ?? []) task.waits?.set(key, movedWait(wait, later))
   }
   if (watched(m)) {
     const written = changed.length === 0 ? {} : { state: Object.fromEntries(changed) }

@@ -5,9 +5,10 @@ import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { MachineEvent } from "./events.ts"
 import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
-import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type {
+  BufferedSignal,
   FinalStatus,
   LeftNotice,
   OpenRequest,
@@ -265,6 +266,14 @@ export class MachineState {
   passes: number[] | undefined = undefined
   requests: ReadonlyMap<RequestId, OpenRequest> = NO_ENTRIES
   answered: ReadonlySet<RequestId> = NO_MEMBERS
+  /** Signals that no wait has taken yet, in the order of their arrival. */
+  signals: ReadonlyMap<SignalId, BufferedSignal> = NO_ENTRIES
+  /** All signals ever received: each is received once. */
+  signalIds: ReadonlySet<SignalId> = NO_MEMBERS
+  /** The last replies to signals. */
+  replies: ReadonlyMap<SignalId, Json> = NO_ENTRIES
+  /** Open waits for signals. Follows from the tasks. */
+  signalWaits = 0
   timers: ReadonlyMap<TimerId, number> = NO_ENTRIES
   outputs: readonly Json[] = NO_ITEMS
   undelivered: readonly Undelivered[] = NO_ITEMS

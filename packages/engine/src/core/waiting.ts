@@ -1,5 +1,5 @@
 /**
- * When a run is `waiting`: no task runs, and only an answer or a timer can continue it. Timers are part of the state, under
+ * When a run is `waiting`: no task runs, and only an answer, a signal or a timer can continue it. Timers are part of the state, under
  * names that show what waits for them.
  */
 
@@ -9,10 +9,10 @@ import type { RequestId, TaskId, TimerId } from "./ids.ts"
 import type { MachineState } from "./state.ts"
 
 /**
- * Whether the run waits for a person or a timer. An executing sub-workflow does not count, nor does the run's own deadline.
+ * Whether the run waits for a person, a signal or a timer. An executing sub-workflow does not count, nor does the run's own deadline.
  */
 export function isBlockedExternally(m: MachineState): boolean {
-  return m.requests.size > 0 || m.timers.size > (m.timers.has(RUN_TIMER) ? 1 : 0)
+  return m.requests.size > 0 || m.signalWaits > 0 || m.timers.size > (m.timers.has(RUN_TIMER) ? 1 : 0)
 }
 
 export function startWaiting(m: MachineState): void {
@@ -40,6 +40,10 @@ export function sleepTimer(task: TaskId, key: string): TimerId {
 
 export function requestTimer(id: RequestId): TimerId {
   return `request:${id}`
+}
+
+export function signalTimer(task: TaskId, key: string): TimerId {
+  return `signal:${task}:${key}`
 }
 
 export function setTimer(m: MachineState, timer: TimerId, at: number): void {

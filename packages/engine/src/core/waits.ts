@@ -1,5 +1,5 @@
 /**
- * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the
+ * What a task waits for: a person, a signal (signals.ts), a timer, a sub-workflow. A task that waits leaves its superstep, and the
  * others continue. The outcome is recorded, and returned when the handler runs again.
  */
 
@@ -23,7 +23,7 @@ import type { GraphJoin } from "./graph.ts"
 import type { RequestId } from "./ids.ts"
 import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
-import type { Escalation, OpenRequest, RequestSpec, Wait, WaitOutcome } from "./messages.ts"
+import type { Escalation, OpenRequest, RequestSpec, SignalWait, Wait, WaitOutcome } from "./messages.ts"
 import { freezeData } from "./own-json.ts"
 import { isLive, type JoinRound, type MachineState, type Task } from "./state.ts"
 import { sendFromOutside } from "./tasks.ts"
@@ -33,6 +33,7 @@ import {
   RUN_TIMER,
   requestTimer,
   setTimer,
+  signalTimer,
   sleepTimer,
   splitName,
   stopWaiting,
@@ -61,9 +62,10 @@ export function finishCall(m: MachineState, task: Task, { key, outcome, undelive
   endWait(m, task, key, outcome)
 }
 
-function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
+export function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
   task.waits ??= new Map()
   task.waits.set(key, wait)
+  if (wait.kind === "signal") m.signalWaits++
   if (watched(m)) emit(m, { type: "task.parked", task: task.id, node: task.node.id, wait })
   if (task.status !== "parked") park(m, task)
   settle(m)
@@ -72,7 +74,8 @@ function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
 }
 
 /** A wait of the task has ended. The task counts as running again if it waits for nothing else. */
-function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome): void {
+export function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome): void {
+  if (task.waits?.get(key)?.kind === "signal") m.signalWaits--
   task.waits?.delete(key)
   if (outcome.ok) {
     task.memo ??= new Map()
@@ -99,6 +102,10 @@ export function withdrawWaits(m: MachineState, task: Task): void {
   for (const [key, wait] of task.waits) {
     if (wait.kind === "timer") clearTimer(m, sleepTimer(task.id, key))
     if (wait.kind === "request") closeRequest(m, wait.request, "withdrawn")
+    if (wait.kind === "signal") {
+      m.signalWaits--
+      clearTimer(m, signalTimer(task.id, key))
+    }
   }
   task.waits = undefined
 }
@@ -172,11 +179,24 @@ export function fireTimer(m: MachineState, { timer }: TimerFired): void {
   } else if (kind === "sleep") {
     const [id, key] = splitName(rest)
     endWait(m, m.tasks.get(Number(id)) as Task, key, { ok: true, value: null })
+  } else if (kind === "signal") {
+    const [id, key] = splitName(rest)
+    expireSignalWait(m, m.tasks.get(Number(id)) as Task, key)
   } else if (kind === "request") {
     expire(m, m.requests.get(rest) as OpenRequest)
   } else {
     joinTimeUp(m, rest)
   }
+}
+
+/** No signal came in time: the default is its value, or the wait fails. */
+function expireSignalWait(m: MachineState, task: Task, key: string): void {
+  const wait = task.waits?.get(key) as SignalWait
+  const { name, default: fallback } = wait
+  if (fallback !== undefined)
+    return endWait(m, task, key, { ok: true, value: Object.freeze({ value: fallback }) })
+  const message = `No signal "${name}" arrived in time.`
+  endWait(m, task, key, { ok: false, error: { code: "SIGNAL_TIMEOUT", message, retryable: false } })
 }
 
 /** Passes the request to the next person. */

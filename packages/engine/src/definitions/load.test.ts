@@ -55,6 +55,13 @@ test("a file that is included twice is compiled once", () => {
   expect(definition?.eject().match(/= workflow\(/g)).toHaveLength(2)
 })
 
+test("a wait is ejected as the call that it is", () => {
+  const step = "{ id: payment, type: wait, signal: paid, timeout: 2s, default: 0, schema: { type: number } }"
+  expect(load(`workflow: [${step}]`).definition?.eject().replace(/\s+/g, " ")).toContain(
+    'waitStep(steps, "payment", { signal: "paid", schema: { type: "number" }, default: 0, timeout: 2000, last: true, })',
+  )
+})
+
 test("the caller's models and environment take precedence over the file's", async () => {
   const text = `agents: { a: { model: openai/gpt-x, instruction: "Say {{ $env.WORD }}" } }
 workflow: [{ type: agent, name: a }]`

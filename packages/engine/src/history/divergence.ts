@@ -314,7 +314,7 @@ export function summarize(journal: Journal): RunSummary {
 function take(walked: FoldedRecord, frames: Map<string, OwnFrame>): void {
   const { record, effects } = walked
   const frame = frames.get(record.frame) ?? newFrame(walked.frame, frames)
-  if ("task" in record.entry) {
+  if ("task" in record.entry && record.entry.task !== undefined) {
     const task = frame.byId.get(record.entry.task)
     if (task !== undefined) takeEntry(task, record.entry, walked)
   }

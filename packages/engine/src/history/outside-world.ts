@@ -1,4 +1,4 @@
-/** External events in a replay: answers arrive, timers fire, the run is cancelled, in the recorded order. */
+/** External events in a replay: answers and signals arrive, timers fire, the run is cancelled, in the recorded order. */
 import { type OpenRequest, type TaskId, toErrorData } from "../core/index.ts"
 import { RUN_TIMER } from "../core/internal.ts"
 import type { RunHost } from "../runtime/index.ts"
@@ -70,6 +70,8 @@ export class OutsideWorld {
     switch (one.type) {
       case "answer":
         return this.#answerOf(one)
+      case "signal":
+        return this.#signalOf(one)
       case "timer":
         return this.#timerOf(one)
       case "fork":
@@ -124,6 +126,11 @@ export class OutsideWorld {
         })
     }
     return undefined
+  }
+
+  /** A signal that nothing waits for any more stays in the buffer, as it would in a new run. */
+  #signalOf({ id, name, value }: Extract<FromOutside, { type: "signal" }>): () => unknown {
+    return () => this.#host.signal({ id, name, value, isAccepted: true }).catch(() => undefined)
   }
 
   #timerOf({ timer: name }: Extract<FromOutside, { type: "timer" }>): (() => unknown) | undefined {

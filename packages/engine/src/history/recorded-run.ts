@@ -1,6 +1,6 @@
 /**
  * The part of a journal that a replay uses: per task, the results of its steps and the ends of its attempts; and external
- * events: answers, timers, a cancellation. Everything has a rank, its position in the journal: a replay follows that order,
+ * events: answers, signals, timers, a cancellation. Everything has a rank, its position in the journal: a replay follows that order,
  * so that order-dependent results are the same.
  */
 import type {
@@ -11,6 +11,7 @@ import type {
   OpenRequest,
   RequestId,
   RunForked,
+  SignalId,
   SourcedUsage,
   TaskFailed,
   TaskFinished,
@@ -134,6 +135,7 @@ export type FromOutside = { readonly rank: number; readonly at: number } & (
       readonly value: Json
       readonly by?: string | undefined
     }
+  | { readonly type: "signal"; readonly id: SignalId; readonly name: string; readonly value: Json }
   | { readonly type: "timer"; readonly timer: string }
   | { readonly type: "fork"; readonly frame: string; readonly entry: RunForked }
   | { readonly type: "cancel"; readonly reason?: string | undefined }
@@ -221,6 +223,7 @@ export class RecordedRun {
         this.#of(key, entry)?.addStep(entry.key, { ...entry, rank })
         break
       case "request.opened":
+      case "signal.awaited":
       case "timer.set":
       case "call.started":
         this.#of(key, entry)?.addTurn(entry.key, rank)
@@ -237,6 +240,11 @@ export class RecordedRun {
         const request = this.#names.request(key, entry.request) as string
         // Handlers decide this again.
         if (!by?.startsWith('node "')) this.#outside.push({ rank, at, type: "answer", request, value, by })
+        break
+      }
+      case "signal.received": {
+        const { id, name, value } = entry
+        this.#outside.push({ rank, at, type: "signal", id, name, value })
         break
       }
       case "timer.fired":
@@ -323,7 +331,8 @@ export class Names {
   timer(frame: string, timer: TimerId): string {
     const [kind, rest] = splitName(timer)
     const [first, key] = splitName(rest)
-    if (kind === "retry" || kind === "sleep") return `${this.knownTask(frame, Number(first))}\n${kind} ${key}`
+    if (kind === "retry" || kind === "sleep" || kind === "signal")
+      return `${this.knownTask(frame, Number(first))}\n${kind} ${key}`
     if (kind === "request") return `${this.request(frame, rest)}\ndeadline`
     return `${this.frame(frame)}\n${timer}`
   }

@@ -8,7 +8,7 @@ import {
   type Program,
   programNode,
 } from "../runtime/index.ts"
-import { HandlerKeys } from "../runtime/internal.ts"
+import { HandlerKeys, replyKey } from "../runtime/internal.ts"
 
 /** One attempt at a task, while its handler runs. */
 export interface Attempt {
@@ -96,8 +96,16 @@ function contextOf(
       also: also && (() => also),
     })
   }
-  const _scope: Context["scope"] = (name) => contextOf(ctx.scope(name), attempt, replayed, keys.scope(name))
   const ask: Context["ask"] = (question) => after(attempt.mayWait(keys.next("ask")), () => ctx.ask(question))
+  const waitFor: Context["waitFor"] = (name, options) =>
+    after(attempt.mayWait(keys.next("signal", name)), () => ctx.waitFor(name, options))
+  const waitForUpdate: Context["waitForUpdate"] = (name, options) =>
+    after(attempt.mayWait(keys.next("signal", name)), async () => {
+      const update = await ctx.waitForUpdate(name, options)
+      const reply: typeof update.reply = (value) =>
+        after(attempt.mayWait(replyKey(update.id)), () => update.reply(value))
+      return { ...update, reply }
+    })
   const sleep: Context["sleep"] = (ms) => after(attempt.mayWait(keys.next("sleep")), () => ctx.sleep(ms))
   const call: Context["call"] = (workflow, input, options) =>
     after(attempt.mayWait(keys.next("call", workflow.name)), () =>
@@ -107,7 +115,7 @@ function contextOf(
     if (attempt.counts) ctx.use(usage)
   }
   const scope: Context["scope"] = (name) => contextOf(ctx.scope(name), attempt, replayed, keys.scope(name))
-  const own: Partial<Context> = { step, ask, sleep, call, use, scope }
+  const own: Partial<Context> = { step, ask, waitFor, waitForUpdate, sleep, call, use, scope }
   return new Proxy(ctx, {
     get(_, property) {
       if (Object.hasOwn(own, property)) return own[property as keyof Context]

@@ -152,6 +152,16 @@ export const runEvent = z.discriminatedUnion("type", [
     reason: z.enum(["expired", "withdrawn"]),
   }),
 
+  // Signals
+  z.extend(envelope, {
+    type: z.literal("signal.received"),
+    id: z.string(),
+    name: z.string(),
+    value: json,
+  }),
+  z.extend(ofTask, { type: z.literal("signal.taken"), id: z.string(), name: z.string() }),
+  z.extend(envelope, { type: z.literal("signal.replied"), id: z.string(), value: json }),
+
   // Live: not kept in the journal. A user's event is always `custom`, whatever its name.
   z.extend(ofTask, {
     type: z.literal("model.delta"),

@@ -8,8 +8,10 @@ import {
   reduce,
   type TaskId,
   type Usage,
+  type Wait,
   writeProblem,
 } from "../core/index.ts"
+import { movedWait } from "../core/internal.ts"
 import { type Draft, emptyRecord, getPaged, type Owned, pagedValues, putPaged } from "./draft.ts"
 import type { DurableEvent } from "./events.ts"
 import type { SuperstepView, TaskView, WorkflowView } from "./run-view.ts"
@@ -98,6 +100,11 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
     case "request.opened":
       // Part of the run: people see one list.
       break
+    case "signal.taken":
+      endSignalWait(draft, workflow, event)
+      break
+    case "signal.received":
+    case "signal.replied":
     case "step.recorded":
     case "join.waiting":
       // A view does not show these.
@@ -118,14 +125,34 @@ function counted(
   return owned
 }
 
+/** The task may still wait for other things: a separate event reports that it resumes. */
+function endSignalWait(
+  draft: Draft,
+  workflow: Workflow,
+  { task: id, node, name, at }: Extract<DurableEvent, { type: "signal.taken" }>,
+): void {
+  const task = ownTask(draft, workflow, id, node, at)
+  const isFor = (wait: Wait) => wait.kind === "signal" && wait.name === name
+  const [oldest] = task.waits.filter(isFor).sort((a, b) => orderOf(a) - orderOf(b))
+  task.waits = task.waits.filter((wait) => wait !== oldest)
+}
+
+function orderOf(wait: Wait): number {
+  return wait.kind === "signal" ? wait.order : 0
+}
+
 /** A fork continues as if no time had passed since its point. */
 function moveTimers(draft: Draft, workflow: Workflow, later: number, at: number): void {
   for (const { id, node, retryAt, waits } of pagedValues(workflow.tasks)) {
-    if (retryAt === undefined && !waits.some(({ kind }) => kind === "timer")) continue
+    if (retryAt === undefined && !waits.some(isTimed)) continue
     const task = ownTask(draft, workflow, id, node, at)
     if (retryAt !== undefined) task.retryAt = retryAt + later
-    task.waits = waits.map((wait) => (wait.kind === "timer" ? { ...wait, until: wait.until + later } : wait))
+    task.waits = waits.map((wait) => movedWait(wait, later))
   }
+}
+
+function isTimed(wait: Wait): boolean {
+  return wait.kind === "timer" || (wait.kind === "signal" && wait.deadline !== undefined)
 }
 
 /** The caller has ended, and this workflow with it; no event reports that. */

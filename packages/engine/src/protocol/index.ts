@@ -15,6 +15,7 @@ export { json } from "./payloads.ts"
 export {
   emptyView,
   openRequests,
+  openWaits,
   type RequestView,
   type RunView,
   type SuperstepView,

@@ -5,6 +5,7 @@ import {
   type Json,
   jsonProblem,
   printJsonProblem,
+  type SignalWait,
   type Usage,
   type UsageSource,
 } from "../core/index.ts"
@@ -85,6 +86,14 @@ export const wait = z.discriminatedUnion("kind", [
     workflow: z.string(),
     number: z.optional(z.int().check(z.minimum(1))),
   }),
+  z.strictObject({
+    kind: z.literal("signal"),
+    name: z.string(),
+    order: z.int().check(z.minimum(1)),
+    schema: z.optional(json),
+    deadline: z.optional(time),
+    default: z.optional(json),
+  } satisfies FieldsOf<SignalWait>),
 ])
 
 export const openRequest = z.strictObject({

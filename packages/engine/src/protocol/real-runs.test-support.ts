@@ -489,6 +489,34 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
     return follow(run, run.events({ after: 0 }), clock, () => answerAll(run, 2))
   },
 
+  "signals, and a reply": () => {
+    const below = workflow("below")
+      .start(node("below", async (n: number, ctx) => [n, await ctx.waitFor("go", { timeout: 60_000 })]))
+      .build()
+    const counted = node("counted", async (n: number, ctx) => {
+      const [first] = await Promise.all([ctx.call(below, n), ctx.waitFor("go")])
+      const update = await ctx.waitForUpdate("add")
+      await update.reply(1)
+      return first as never
+    })
+    return record(workflow("w").chain(start, counted).build(), 1, {
+      drive: async (run) => {
+        await run.signal("other", null, { id: "kept" })
+        for (const id of ["a", "b"]) await run.signal("go", id, { id })
+        await run.update("add", 1, { id: "u" })
+      },
+    })
+  },
+  "a fork that waits for a signal": async () => {
+    const late = node("late", async (_: number, ctx) => ctx.waitFor("go", { timeout: 5_000, default: 0 }))
+    const built = workflow("w").chain(start, late).build()
+    const [clock, store] = [manualClock(1_000), memoryStore()]
+    await built.run(1, { runId: "run-0", clock, store })
+    await forkRun(store, clock, "run-0", {})
+    const run = built.resume("run-1", { clock, store })
+    return follow(run, run.events({ after: 0 }), clock, () => clock.advance(60_000))
+  },
+
   "cancelled at work": () => {
     const stuck = node("stuck", () => new Promise<number>(() => undefined))
     return record(workflow("w").start(start).fanOut(start, [stuck, double]).build(), 1, {

@@ -10,6 +10,7 @@ import type {
   RequestId,
   RunId,
   RunStatus,
+  SignalWait,
   TaskId,
   Undelivered,
   Usage,
@@ -184,6 +185,19 @@ export function workflowAt(view: RunView, path: readonly string[]): WorkflowView
 /** Everything that waits for a person, in the run and below it. */
 export function openRequests(view: RunView): OpenRequest[] {
   return Object.values(view.requests).flatMap(({ status, request }) => (status === "open" ? [request] : []))
+}
+
+/** What waits for a signal, in the run and below it: the oldest first. */
+export function openWaits(view: WorkflowView): SignalWait[] {
+  const found: SignalWait[] = []
+  const add = (workflow: WorkflowView) => {
+    for (const { waits, calls } of tasksOf(workflow)) {
+      for (const wait of waits) if (wait.kind === "signal") found.push(wait)
+      calls.forEach(add)
+    }
+  }
+  add(view)
+  return found.sort((a, b) => a.order - b.order)
 }
 
 /** The last of a task's calls under this part of a path. */

@@ -62,6 +62,8 @@ export {
   type Select,
   type StepOptions,
   type ToolProgress,
+  type Update,
+  type WaitOptions,
 } from "./ports/program.ts"
 export {
   type Amendment,
@@ -175,8 +177,10 @@ export {
   type GraphDifference,
   type Migrate,
 } from "./run/graph-change.ts"
-export type { OnBusy, ResumeOptions, RunOptions, RunResult } from "./run/options.ts"
+export type { OnBusy, OpenWait, ResumeOptions, RunOptions, RunResult } from "./run/options.ts"
 export { RunError } from "./run/result.ts"
 export { type EdgeFunctions, Router } from "./run/router.ts"
 export { Run } from "./run/run.ts"
 export { RunHost } from "./run/run-host.ts"
+export { type RunState, runState } from "./run/run-state.ts"
+export type { SignalOptions, UpdateOptions } from "./run/send-signal.ts"

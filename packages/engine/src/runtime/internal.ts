@@ -8,15 +8,16 @@ export {
   JournalFold,
   prepareRecord,
 } from "./journal/journal-fold.ts"
-export { type RunSnapshot, saveEvery } from "./journal/load-run.ts"
+export { type RunSnapshot, saveEvery, waitedFor } from "./journal/load-run.ts"
 export { NewRun } from "./journal/new-run.ts"
 export { checkThreadState, lastingState } from "./journal/thread.ts"
 export { isLive, outerId } from "./ports/events.ts"
 export { deferred, Signal } from "./ports/maybe-promise.ts"
 export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "./ports/private-file.ts"
 export { ownGiven, type Validated, validate } from "./ports/values.ts"
+export { HandlerKeys } from "./run/handler-keys.ts"
 export { isOptions, newRunId, type OptionNames, shown, unknownOption } from "./run/options.ts"
-export { requestsOf } from "./run/result.ts"
+export { requestsOf, waitsOf } from "./run/result.ts"
 export {
   budgetProblem,
   checkBounds,
@@ -31,4 +32,4 @@ export {
   unknownPart,
   valueBytesOf,
 } from "./run/start.ts"
-export { HandlerKeys } from "./run/task-operations.ts"
+export { replyKey } from "./run/task-operations.ts"

@@ -2,4 +2,4 @@
 export type { Enqueued, EnqueueOptions } from "./enqueue.ts"
 export type { GraphConflict } from "./graph-check.ts"
 export type { Recovery, Retention, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
-export { Runtime, type StartOptions } from "./runtime.ts"
+export { type RunTarget, Runtime, type StartOptions } from "./runtime.ts"

@@ -35,12 +35,16 @@ import {
   Run,
   type RunOptions,
   type RunQuery,
+  type RunState,
+  runState,
   runUnknown,
+  type SignalOptions,
   type StorageReport,
   type Store,
   type StoredRequest,
   type StoredRun,
   systemClock,
+  type UpdateOptions,
 } from "../runtime/index.ts"
 import { newRunId } from "../runtime/internal.ts"
 import { type Enqueued, type EnqueueOptions, enqueue, enqueueStarted } from "./enqueue.ts"
@@ -55,6 +59,9 @@ import {
 import { Sweeper } from "./sweeper.ts"
 
 export type StartOptions = Omit<RunOptions, "store" | "clock" | "telemetry" | "context">
+
+/** A run by its id, or by the idempotency key that it was started with. */
+export type RunTarget = RunId | { readonly key: string }
 
 export class Runtime {
   readonly store: Store
@@ -261,6 +268,51 @@ export class Runtime {
   ): Promise<Delivery> {
     this.#sweeper.begin()
     return await this.get(runId).respond(request, value, options)
+  }
+
+  // Signals
+
+  /**
+   * Sends a signal to a run, wherever it executes: the oldest `ctx.waitFor` with this name takes it, or the run buffers it.
+   * When it resolves, the signal is durable. A signal that was sent before with the same id changes nothing. `stored`: no
+   * live process executes the run, and this one cannot; the signal is delivered when the run resumes.
+   */
+  async signal(
+    run: RunTarget,
+    name: string,
+    value?: unknown,
+    options: SignalOptions = {},
+  ): Promise<Delivery> {
+    this.#sweeper.begin()
+    return await this.get(await this.#idOf(run)).signal(name, value, options)
+  }
+
+  /**
+   * Sends a signal, and returns the reply of the handler that takes it with `ctx.waitForUpdate`. Sent again with the same
+   * id, it returns the same reply.
+   */
+  async update<Reply = unknown>(
+    run: RunTarget,
+    name: string,
+    value?: unknown,
+    options: UpdateOptions = {},
+  ): Promise<Reply> {
+    this.#sweeper.begin()
+    return await this.get(await this.#idOf(run)).update<Reply>(name, value, options)
+  }
+
+  /** What a run has done so far and what it waits for: the state after the last record of its journal. */
+  async state(run: RunTarget): Promise<RunState> {
+    return await runState(this.store, await this.#idOf(run))
+  }
+
+  async #idOf(run: RunTarget): Promise<RunId> {
+    if (typeof run === "string") return run
+    const { key } = run
+    const [row] = await this.store.runs({ key, limit: 1 })
+    if (row === undefined)
+      throw new SuperstepError("RUN_UNKNOWN", `The store has no run with the key "${key}".`)
+    return row.runId
   }
 
   // Looking back

@@ -1,9 +1,21 @@
 /** Mail in the memory store: commands to runs, and their outcomes. */
-import type { Lease, Mail, MailOutcome } from "../runtime/index.ts"
+import type { RunId } from "../core/index.ts"
+import type { Amount, Lease, Mail, MailOutcome } from "../runtime/index.ts"
 import type { RequestRow, Tables } from "./memory-rows.ts"
 
 export function mailTo(tables: Tables, holder: string): readonly Mail[] {
   return [...tables.mail.values()].filter(({ runId }) => tables.runs.get(runId)?.holder === holder)
+}
+
+export function mailAmount(tables: Tables, runId: RunId): Amount {
+  let count = 0
+  let bytes = 0
+  for (const { runId: addressee, command } of tables.mail.values()) {
+    if (addressee !== runId) continue
+    count++
+    bytes += JSON.stringify(command).length
+  }
+  return { count, bytes }
 }
 
 /** The request that an answer is for. */

@@ -27,7 +27,7 @@ import {
   setIdle,
   unquarantine,
 } from "./memory-leases.ts"
-import { mailTo, post, refuseMail, takeOutcome } from "./memory-mail.ts"
+import { mailAmount, mailTo, post, refuseMail, takeOutcome } from "./memory-mail.ts"
 import { requests, runs, saveSnapshot, threadState } from "./memory-queries.ts"
 import { memoryQueue } from "./memory-queue.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
@@ -68,6 +68,7 @@ export function memoryStore(): Store & RegistryStore {
 
     post: (mail) => post(tables, freezeData(mail)),
     mail: (holder) => mailTo(tables, holder),
+    mailAmount: (runId) => mailAmount(tables, runId),
     refuseMail: (lease, id, error) => refuseMail(tables, lease, id, error),
     mailOutcome: (id) => takeOutcome(tables, id),
 

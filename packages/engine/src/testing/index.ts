@@ -16,6 +16,7 @@ export type {
   CrashPoint,
   Execution,
   Faults,
+  SimulatedSignal,
   SimulateOptions,
   Simulation,
   WorkflowSource,

@@ -10,6 +10,7 @@ import {
   isSuperstepError,
   type Json,
   type OpenRequest,
+  type OpenWait,
   type Run,
   type RunEvent,
   type RunResult,
@@ -226,6 +227,11 @@ export const RESULT_SCHEMA = {
         required: ["id", "prompt"],
       },
     },
+    signals: {
+      type: "array",
+      description: "Names of the signals that the run waits for. Other programs send them.",
+      items: { type: "string" },
+    },
     error: {
       type: "object",
       properties: { code: { type: "string" }, message: { type: "string" } },
@@ -235,17 +241,18 @@ export const RESULT_SCHEMA = {
   required: ["runId", "status", "outputs"],
 }
 
-function runResult({ runId, status, outputs, requests, error }: RunResult): CallToolResult {
+function runResult({ runId, status, outputs, requests, waits, error }: RunResult): CallToolResult {
   const structuredContent = {
     runId,
     status,
     outputs,
     ...(status === "waiting" && { requests: requests.map(requestData) }),
+    ...(waits.length > 0 && { signals: waits.map(({ name }) => name) }),
     ...(error !== undefined && { error: { code: error.code, message: error.message } }),
   }
   const text =
     status === "waiting"
-      ? waitingText(runId, requests)
+      ? waitingText(runId, requests, waits)
       : status === "completed"
         ? outputText(outputs)
         : undefined
@@ -276,7 +283,10 @@ function outputText(outputs: readonly unknown[]): string {
   return typeof value === "string" ? value : JSON.stringify(value)
 }
 
-function waitingText(runId: string, requests: readonly OpenRequest[]): string {
+function waitingText(runId: string, requests: readonly OpenRequest[], waits: readonly OpenWait[]): string {
+  const names = waits.map(({ name }) => `"${name}"`).join(", ")
+  const signals = waits.length === 0 ? [] : [`It waits for signals that another program sends: ${names}.`]
+  if (requests.length === 0) return [`The run "${runId}" is not finished.`, ...signals].join("\n")
   const questions = requests.map(({ id, prompt, data, schema }) => {
     const about = data === undefined ? "" : `\n  About: ${JSON.stringify(data)}`
     const form =
@@ -284,5 +294,10 @@ function waitingText(runId: string, requests: readonly OpenRequest[]): string {
     return `- request "${id}": ${prompt}${about}${form}`
   })
   const how = `Ask the person, then call answer_run with { "run": "${runId}", "request": …, "answer": … }.`
-  return [`The run "${runId}" is not finished: it is waiting for a person.`, ...questions, how].join("\n")
+  return [
+    `The run "${runId}" is not finished: it is waiting for a person.`,
+    ...questions,
+    how,
+    ...signals,
+  ].join("\n")
 }

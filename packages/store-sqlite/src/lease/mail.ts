@@ -1,6 +1,6 @@
 /** Mail to the holder of a run. It is stored until it has an outcome, and the outcome until its sender has read it. */
 
-import type { Lease, Mail, MailOutcome } from "@superstep/engine"
+import type { Amount, Lease, Mail, MailOutcome } from "@superstep/engine"
 import { check, checksum } from "../file/checksum.ts"
 import {
   decodeText,
@@ -25,6 +25,8 @@ export interface MailTable {
   post(mail: Mail): void
   /** Mail without an outcome, to runs of this holder, in the order it was posted. */
   to(holder: string): readonly Mail[]
+  /** How much mail of the run has no outcome. */
+  amount(runId: string): Amount
   settle(id: string, outcome: MailOutcome): void
   /** The same, for mail that its run refuses, which is returned: nothing when the lease is no longer good. */
   refuse(
@@ -58,6 +60,10 @@ export function mailTable(database: Database): MailTable {
      FROM mail INDEXED BY mail_open CROSS JOIN runs ON runs.run_id = mail.run_id
      WHERE mail.outcome IS NULL AND runs.holder = ? ORDER BY mail.id`,
   )
+  const amount = database.prepare(
+    `SELECT CAST(count(*) AS INTEGER) AS count, CAST(coalesce(sum(length(wish)), 0) AS INTEGER) AS bytes
+     FROM mail INDEXED BY mail_open WHERE run_id = ? AND outcome IS NULL`,
+  )
   const settle = database.prepare(
     "UPDATE mail SET outcome = ?1, outcome_sum = ?2 WHERE mail_id = ?3 AND +outcome IS NULL",
   )
@@ -90,6 +96,7 @@ export function mailTable(database: Database): MailTable {
       post.run(name, run, at, text, checksum([name, run, at], text))
     },
     to: (holder) => (findMail.all(toText(holder)) as MailRow[]).map(toMail),
+    amount: (runId) => (amount.all(toText(runId)) as Amount[])[0] ?? { count: 0, bytes: 0 },
     settle: settleMail,
     refuse({ runId, token }, id, { code, message }) {
       const [row] = findOpen.all(toText(id)) as MailRow[]

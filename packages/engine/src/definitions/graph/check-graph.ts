@@ -169,10 +169,11 @@ const FIELDS: Readonly<Record<NodeType, readonly Field[]>> = {
   parallel: ["nodes", "aggregator", ...MERGE],
   workflow: ["file", "inputs", "outputs", "prompt", "result", "params"],
   tool: ["tool", "toolset", "args", "outputs", "result"],
+  wait: ["signal", "schema", "timeout", "default", "outputs", "result"],
 }
 
 /** Nodes that a parallel node can run: those that choose no route. */
-const MEMBERS: readonly NodeType[] = ["agent", "tool", "workflow", "state", "parallel"]
+const MEMBERS: readonly NodeType[] = ["agent", "tool", "wait", "workflow", "state", "parallel"]
 
 export function checkNodes(model: GraphModel, report: DocumentReport): void {
   for (const node of model.nodes) {
@@ -229,6 +230,8 @@ function problemOf(model: GraphModel, node: ModelNode): string | undefined {
       return data.nodes?.length ? undefined : "has no nodes"
     case "workflow":
       return data.file === undefined ? "has no file" : undefined
+    case "wait":
+      return data.signal === undefined ? "has no signal" : undefined
     case "tool":
       if (data.tool === undefined) return "has no tool"
       return eitherOr(data.toolset, agentId, "a toolset or an agent")

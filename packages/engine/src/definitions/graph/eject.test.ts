@@ -47,6 +47,21 @@ const WAYS = flow(
   ],
 )
 
+const WAITS = flow(
+  [
+    {
+      id: "paid",
+      type: "wait",
+      signal: "paid",
+      timeout: "2s",
+      default: { usd: 3 },
+      outputs: { usd: "money" },
+    },
+    agentNode("thank", { prompt: "{{ money }} {{ outputs.paid.usd }}" }),
+  ],
+  ["paid -> thank"],
+)
+
 describe("ejected code", () => {
   test.each<[string, Graph, Script]>([
     ["ways", WAYS, { a: ["A"], b: ["B"], review: ["hm", "fine"], other: ["the end"], "*": [] }],
@@ -73,6 +88,22 @@ describe("ejected code", () => {
     expect(ran.status).toBe("completed")
     expect(again).toMatchObject({ status: ran.status, outputs: ran.outputs, state: ran.state })
     expect(second.calls.map(({ prompt }) => prompt)).toEqual(first.calls.map(({ prompt }) => prompt))
+  })
+
+  test("runs the same: a wait, whose output is the signal's value", async () => {
+    const script = { thank: ["thanks"] }
+    const [first, second] = [scriptedModel(script), scriptedModel(script)]
+    const definition = load(WAITS, { model: () => first })
+    for (const workflow of [definition.workflow, made(definition.eject(), second)]) {
+      const run = workflow.run("Go")
+      expect((await run).waits).toMatchObject([{ name: "paid", node: "paid" }])
+      await run.signal("paid", { usd: 7 })
+      expect(await run).toMatchObject({ status: "completed", outputs: ["thanks"] })
+    }
+    for (const { calls } of [first, second]) expect(JSON.stringify(calls[0]?.prompt)).toContain("7 7")
+    expect(definition.eject()).toContain(
+      'const paid = graphWait(graph, "paid", {\n  signal: "paid",\n  timeout: 2000,',
+    )
   })
 
   test("is readable", () => {

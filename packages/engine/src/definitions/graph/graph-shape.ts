@@ -4,7 +4,7 @@
  */
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
-import { flowShape } from "../flow.ts"
+import { durationShape, flowShape } from "../flow.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
 const text = z.string()
@@ -29,6 +29,7 @@ export const NODE_TYPES = [
   "parallel",
   "workflow",
   "tool",
+  "wait",
 ] as const
 
 export type NodeType = (typeof NODE_TYPES)[number]
@@ -56,7 +57,7 @@ const nodeShape = z.strictObject({
   prompt: text
     .optional()
     .describe("agent, workflow: its prompt, as a template. human_handoff: the question."),
-  result: text.optional().describe("agent, tool, workflow: an expression that replaces the output."),
+  result: text.optional().describe("agent, tool, wait, workflow: an expression that replaces the output."),
   branches: names.optional().describe("fanout: the first nodes of its branches."),
   max_iters: count.optional().describe("loop: maximum number of passes."),
   maxIters: count.optional(),
@@ -76,6 +77,12 @@ const nodeShape = z.strictObject({
   toolset: toolsetShape.optional().describe("tool: the toolset that has it."),
   args: z.record(text, z.json()).optional().describe("tool: its arguments, with templates."),
   to: text.optional().describe("human_handoff: who is asked."),
+  signal: text.min(1).max(200).optional().describe("wait: the name of the signal."),
+  schema: z.record(text, z.json()).optional().describe("wait: JSON Schema of the signal's value."),
+  timeout: durationShape
+    .optional()
+    .describe("wait: the time until `default` is the value, or the node fails."),
+  default: z.json().optional().describe("wait: the value after a timeout."),
   // For editors.
   position: z.json().optional(),
   metadata: z.json().optional(),

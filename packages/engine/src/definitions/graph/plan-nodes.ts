@@ -2,6 +2,7 @@
 import type { NodeId } from "../../core/index.ts"
 import { toolsetAgent } from "../agents/index.ts"
 import type { DialectInput } from "../dialect-input.ts"
+import { milliseconds } from "../flow.ts"
 import { type Arg, type ArgObject, type Call, callWith, type Ref } from "../plan/index.ts"
 import { executorOf, loopEdges } from "./check-routes.ts"
 import type { GraphAgents } from "./graph-agents.ts"
@@ -89,6 +90,12 @@ export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
     case "workflow": {
       const workflow = plan.files.get(id)
       return workflow && made("graphWorkflow", { ...common, inputs, prompt, outputs, result }, workflow)
+    }
+    case "wait": {
+      const { signal, schema, timeout, default: fallback } = data
+      const time = timeout === undefined ? undefined : milliseconds(timeout)
+      const wait = { signal, schema: schema as Arg, timeout: time, default: fallback }
+      return made("graphWait", { ...wait, ...common, outputs, result })
     }
     case "tool": {
       const { tool, args, toolset } = data

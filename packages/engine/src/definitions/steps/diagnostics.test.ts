@@ -139,13 +139,14 @@ workflow:
       'type: condition, condition: "true", true: [{ type: agent, name: reader }]',
       "type: parallel, steps: [{ type: agent, name: reader }]",
       "type: human, prompt: Well?",
+      "type: wait, signal: paid",
       "type: tool, tool: think, toolset: { type: think }",
       'type: map, over: "[1]", step: { type: agent, name: reader }',
       "type: team, mode: sequential, agents: [writer, reader]",
       "goto: end",
       "type: agent, name: writer",
     ]
-    const list = steps.map((step, i) => `  - { ${step}, ${every.replace("ID", i === 8 ? "end" : `s${i}`)} }`)
+    const list = steps.map((step, i) => `  - { ${step}, ${every.replace("ID", i === 9 ? "end" : `s${i}`)} }`)
     expect(problems(`${list.join("\n")}\n`)).toEqual([])
   })
 

@@ -46,6 +46,38 @@ describe("a human step", () => {
   })
 })
 
+describe("a wait step", () => {
+  const text = file(
+    ["a"],
+    `
+  - id: payment
+    type: wait
+    signal: paid
+    schema: { type: object, required: [usd], properties: { usd: { type: number } } }
+    timeout: 1h
+    default: { usd: 0 }
+  - { type: agent, name: a, when: "$steps.payment.output.usd > 0", prompt: "Got {{ $steps.payment.output.usd }}" }`,
+  )
+
+  test("waits for the signal, whose value is its output", async () => {
+    const model = scriptedModel({ a: ["thanks"] })
+    const run = load(text, { model }).workflow.run("Go")
+    expect((await run).waits).toMatchObject([{ name: "paid", node: "payment", schema: { type: "object" } }])
+    await expect(run.signal("paid", { usd: "5" })).rejects.toMatchObject({ code: "SIGNAL_INVALID" })
+    await run.signal("paid", { usd: 5 })
+    expect((await run.result).outputs).toEqual(["thanks"])
+    expect(asked(model).prompts[0]).toContain("Got 5")
+  })
+
+  test("takes the default when no signal comes in time", async () => {
+    const clock = manualClock()
+    const run = load(text, { model: scriptedModel({ a: [] }, { clock }) }).workflow.run("Go", { clock })
+    await run
+    await clock.advance(3_600_000)
+    expect((await run.result).outputs).toEqual([{ usd: 0 }])
+  })
+})
+
 describe("a tool step", () => {
   const folder = mkdtempSync(join(tmpdir(), "steps-"))
   writeFileSync(join(folder, "note.txt"), "tea at four\n")

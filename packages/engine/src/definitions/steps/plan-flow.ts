@@ -90,7 +90,7 @@ function valueName(path: string, { agents }: FlowPlan): string {
 
 function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
   const { path, data } = step
-  const { description, prompt, choices, schema, to, default: fallback, tool, args } = data
+  const { description, prompt, choices, schema, to, default: fallback, signal, tool, args } = data
   const policies = { description, ...policiesOf(data), loop }
   const made = (make: string, more: readonly Arg[], options: ArgObject) =>
     callWith(make, [plan.steps, path, ...more], { ...options, ...policies, last })
@@ -105,6 +105,8 @@ function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
       return made("toolStep", [plan.ref(step)], { tool, args: args as Arg })
     case "human":
       return made("humanStep", [], { prompt, choices, schema: schema as Arg, to, default: fallback })
+    case "wait":
+      return made("waitStep", [], { signal, schema: schema as Arg, default: fallback })
     case "condition":
       return callWith("conditionStep", [plan.steps, path, step.condition], policies)
     default:

@@ -193,7 +193,7 @@ function isOneNode(step: Step): boolean {
   const { type, data } = step
   if (data.when !== undefined || data.on_error === "continue") return false
   if (hasWorkflow(step)) return data.timeout === undefined
-  return type === "agent" || type === "human" || type === "tool"
+  return type === "agent" || type === "human" || type === "wait" || type === "tool"
 }
 
 /** Written ids are reserved: no default takes them. */
@@ -234,6 +234,7 @@ const FIELDS: Readonly<Record<StepType, readonly (keyof StepData)[]>> = {
   condition: ["retry", "timeout", "condition", "true", "false"],
   parallel: [...RUN, "steps"],
   human: [...RUN, "prompt", "choices", "schema", "to", "default"],
+  wait: [...RUN, "signal", "schema", "default"],
   tool: [...RUN, "tool", "toolset", "agent", "args"],
   workflow: [...RUN, "file", "prompt"],
   map: [...RUN, "over", "step", "steps", "concurrency"],
@@ -256,6 +257,7 @@ const REQUIRED: Partial<Readonly<Record<StepType, keyof StepData>>> = {
   condition: "condition",
   parallel: "steps",
   human: "prompt",
+  wait: "signal",
   workflow: "file",
   research: "tools",
   goto: "goto",

@@ -40,6 +40,7 @@ export const STEP_TYPES = [
   "condition",
   "parallel",
   "human",
+  "wait",
   "tool",
   "workflow",
   "map",
@@ -99,9 +100,13 @@ const stepFields = {
     .optional()
     .describe("The id of a step, or its index in the list, from 0."),
   choices: z.array(z.json()).min(1).optional().describe("human: the possible answers."),
-  schema: z.record(text, z.json()).optional().describe("human: JSON Schema of the answer."),
+  schema: z
+    .record(text, z.json())
+    .optional()
+    .describe("human, wait: JSON Schema of the answer, or of the signal's value."),
   to: text.optional().describe("human, team: who is asked."),
-  default: z.json().optional().describe("human: the answer after a timeout."),
+  default: z.json().optional().describe("human, wait: the answer or the value after a timeout."),
+  signal: nonEmpty.max(200).optional().describe("wait: the name of the signal."),
   tool: text.optional().describe("tool: its name."),
   toolset: toolsetShape.optional().describe("tool: the toolset that has it."),
   agent: text.optional().describe("tool: the agent that has it."),
@@ -237,7 +242,7 @@ export interface GotoStep extends Common {
 }
 
 interface PlainStep extends Common {
-  readonly type: "human" | "tool" | "workflow" | "team" | "research"
+  readonly type: "human" | "wait" | "tool" | "workflow" | "team" | "research"
 }
 
 export type Step = AgentStep | ConditionStep | ParallelStep | MapStep | GotoStep | PlainStep

@@ -102,7 +102,7 @@ export class JournalFold {
       const { frame, effects } = this.#start(key, entry)
       return { record, frame, effects, task: undefined, attempt: 1, abandoned: NOTHING }
     }
-    const task = "task" in entry ? found.machine.task(entry.task) : undefined
+    const task = "task" in entry && entry.task !== undefined ? found.machine.task(entry.task) : undefined
     const attempt = task?.attempt ?? 1
     if (entry.type === "graph.changed") {
       const replaced = found.machine

@@ -179,8 +179,11 @@ test("a machine's snapshot of version 1, from before calls reserved, is read", (
   const start = { type: "step.started", at: 2, task: 1, key: "step:model", usage: { modelCalls: 1 } } as const
   restored.apply(start)
   expect(restored.budgetLeft).toEqual({ modelCalls: 0 })
+  expect(Machine.restore(program.graph, { ...machine.snapshot(), version: 2 as never }).snapshot()).toEqual(
+    machine.snapshot(),
+  )
   const later = { ...old, version: 99 as never }
   expect(() => Machine.restore(program.graph, later)).toThrow(
-    /version 99; this library reads versions 1 to 2/,
+    /version 99; this library reads versions 1 to 3/,
   )
 })

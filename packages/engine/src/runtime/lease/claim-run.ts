@@ -39,6 +39,9 @@ export function claimAndRestoreRun(
   })
 }
 
+/** What could not be read or written stays in the mail: restoring the run reports the problem. */
+const NOT_YET = () => undefined
+
 /**
  * Claims a run that no live process holds, restores it, and delivers its stored mail. Returns the run's host if this process
  * already has it (K5).
@@ -52,7 +55,9 @@ export async function claimRun(
     const here = keeper.host(run.runId)
     if (here !== undefined) return here
     const lease = await keeper.claim(run)
-    return lease === undefined ? undefined : await restore(lease)
+    if (lease === undefined) return undefined
+    await keeper.bufferSignals(lease).catch(NOT_YET)
+    return await restore(lease)
   })
   if (host !== undefined) await keeper.deliver()
   return host
@@ -64,10 +69,12 @@ export async function restoreClaimed(
   keeper: Keeper,
   restore: (lease: Lease) => Promise<RunHost | undefined>,
 ): Promise<RunHost | undefined> {
-  const host = await keeper.pass(run.runId, () => {
+  const host = await keeper.pass(run.runId, async () => {
     // It was taken from this process, which does not know that yet.
     keeper.host(run.runId)?.stop(runTaken(run.runId))
-    return restore({ runId: run.runId, holder: keeper.id, token: run.token })
+    const lease = { runId: run.runId, holder: keeper.id, token: run.token }
+    await keeper.bufferSignals(lease).catch(NOT_YET)
+    return await restore(lease)
   })
   if (host !== undefined) await keeper.deliver()
   return host

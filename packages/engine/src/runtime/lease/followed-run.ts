@@ -8,6 +8,7 @@ import {
   type Json,
   type RequestId,
   type RunId,
+  type SignalId,
   SuperstepError,
 } from "../../core/index.ts"
 import { loadRun } from "../journal/load-run.ts"
@@ -20,6 +21,8 @@ import { ownValue } from "../ports/values.ts"
 import { newRunId, type OnBusy, type RunResult } from "../run/options.ts"
 import { loadedResult } from "../run/result.ts"
 import type { RunHost } from "../run/run-host.ts"
+import { MAX_BUFFERED, noReply, replyTimeout } from "../run/run-signals.ts"
+import { signalInvalid } from "../run/signal-wait.ts"
 import { cancelFree, runQuarantined, runUnknown } from "./claim-run.ts"
 import { FollowedEvents, type FollowedEventsOptions, LOOK } from "./followed-events.ts"
 import type { Keeper } from "./keeper.ts"
@@ -30,8 +33,10 @@ const ANY = ["open", "delivering", "answered", "expired", "withdrawn"] as const
 /** Milliseconds until undelivered mail is reported. */
 const MAIL_PATIENCE = 30_000
 
-/** `taken`: the run has the answer. `stored`: it waits in the store for a process that executes the run. */
+/** `taken`: the run has the answer or the signal. `stored`: it waits in the store for a process that executes the run. */
 export type Delivery = "taken" | "stored"
+
+type SignalMail = Extract<Mail["command"], { type: "signal" }>
 
 export class FollowedRun {
   readonly id: RunId
@@ -72,8 +77,9 @@ export class FollowedRun {
     return new Promise((resolve) => this.#clock.setTimer(this.#clock.now() + LOOK, resolve))
   }
 
-  /** The result, once the run has ended or waits for a person. */
+  /** The result, once the run has ended or waits for a person or a signal. */
   async result(): Promise<RunResult> {
+    const seen: { seq?: number; waits?: RunResult["waits"] } = {}
     for (;;) {
       const here = await this.#here()
       if (here !== undefined) return await here.result()
@@ -85,10 +91,19 @@ export class FollowedRun {
         if (host !== undefined) return await host.result()
       } else if (row.status === "waiting" && (row.holder === undefined || !row.executing)) {
         const open = await this.#keeper.store.requests({ runId: this.id, limit: 1 })
-        if (open.length > 0) return await this.#fold()
+        // A run that only sleeps is read again when it has changed.
+        if (open.length === 0 && row.seq !== seen.seq) {
+          Object.assign(seen, { seq: row.seq, waits: (await this.#fold()).waits })
+        }
+        if (open.length > 0 || (seen.waits?.length && !(await this.#hasMail()))) return await this.#fold()
       }
       await this.#look()
     }
+  }
+
+  /** A signal or an answer is on its way. */
+  async #hasMail(): Promise<boolean> {
+    return (await this.#keeper.store.mailAmount(this.id)).count > 0
   }
 
   #isDue({ status, wakeAt, holder }: StoredRun): boolean {
@@ -110,6 +125,55 @@ export class FollowedRun {
     return await this.#ask({ type: "answer", request, value, by }, (host, mail) =>
       host.respond(request, value, by, mail),
     )
+  }
+
+  /** The run takes the signal; if no process executes the run, the signal is stored for the next one that does. */
+  async signal(signal: Omit<SignalMail, "type" | "isAccepted">): Promise<Delivery> {
+    const command = { type: "signal", ...signal } as const
+    try {
+      return await this.#ask(command, (host, mail) => host.signal({ ...signal, mail }))
+    } catch (error) {
+      if (isSuperstepError(error, "SIGNAL_KNOWN")) return "taken"
+      // It may have ended after it received the signal.
+      if (isSuperstepError(error, "RUN_OVER") && (await this.#hasReceived(signal.id))) return "taken"
+      throw error
+    }
+  }
+
+  async #hasReceived(id: SignalId): Promise<boolean> {
+    const run = await loadRun(this.#keeper.store, this.id)
+    return run?.frames.get("")?.machine.hasReceived(id) === true
+  }
+
+  /** Reads on in the journal until the reply is there. */
+  async replyTo(id: SignalId, deadline: number | undefined): Promise<Json> {
+    const { store } = this.#keeper
+    let seq: number | undefined
+    for (;;) {
+      const here = await this.#here()
+      if (here !== undefined) {
+        try {
+          return await here.replyTo(id, deadline)
+        } catch (error) {
+          if (!LEFT.some((code) => isSuperstepError(error, code))) throw error
+        }
+      }
+      const row = await this.#row()
+      if (seq === undefined) {
+        const run = await loadRun(store, this.id)
+        const reply = run?.frames.get("")?.machine.replyTo(id)
+        if (reply !== undefined) return reply
+        seq = run?.seq ?? 0
+      } else {
+        for (const { seq: number, entry } of await store.read(this.id, seq)) {
+          if (entry.type === "signal.replied" && entry.id === id) return entry.value
+          seq = number
+        }
+      }
+      if (hasEnded(row)) throw noReply(this.id, row.status)
+      if (deadline !== undefined && this.#clock.now() >= deadline) throw replyTimeout(this.id, id)
+      await this.#look()
+    }
   }
 
   async cancel(reason: string | undefined): Promise<void> {
@@ -142,8 +206,28 @@ export class FollowedRun {
       const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
       ownValue(command.value, limit, () => `The answer to "${command.request}"`)
       await this.#checkAnswer(command)
+    } else if (command.type === "signal") {
+      const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
+      ownValue(command.value, limit, () => `The value of signal "${command.name}"`)
+      if (await this.#isLeft()) return await this.#storeSignal(command)
     }
     return await this.#write(mail, command)
+  }
+
+  /** No process takes the signal now: from now on it counts as accepted, and one takes it later. */
+  async #storeSignal(command: SignalMail): Promise<Delivery> {
+    const { store, answerProblem } = this.#keeper
+    const { name, value } = command
+    const { count, bytes } = await store.mailAmount(this.id)
+    if (count >= MAX_BUFFERED || bytes > DEFAULT_VALUE_BYTES) throw mailFull(this.id, name, count)
+    if ((await this.#row()).status === "waiting") {
+      const wait = (await this.#fold()).waits.find((one) => one.name === name)
+      const problem = wait?.schema === undefined ? undefined : await answerProblem?.(wait.schema, value)
+      if (problem !== undefined) throw signalInvalid(name, `${problem}. Nothing was recorded; send it again.`)
+    }
+    const accepted = { ...command, isAccepted: true } as const
+    await store.post({ id: newRunId(), runId: this.id, at: this.#clock.now(), command: accepted })
+    return "stored"
   }
 
   /** Validates by what the store knows of the request; the process that executes the run has its full schema. */
@@ -189,7 +273,10 @@ export class FollowedRun {
       const outcome = await store.mailOutcome(id)
       if (outcome?.ok) return "taken"
       if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
-      if (this.#clock.now() - at > MAIL_PATIENCE) throw mailUnread(this.id)
+      const isLate = this.#clock.now() - at > MAIL_PATIENCE
+      if (command.type === "signal" && (isLate || (await this.#isLeft())))
+        return await this.#storeSignal(command)
+      if (isLate) throw mailUnread(this.id)
       if (command.type === "answer" && (await this.#isLeft())) return "stored"
       await this.#look()
       // Its holder may have died meanwhile; the process that claims it reads the mail.
@@ -228,6 +315,11 @@ export class FollowedRun {
   events(options: FollowedEventsOptions): AsyncGenerator<RunEvent, void, undefined> {
     return new FollowedEvents(this.id, this.#keeper, this.#clock, options).events(() => this.#row())
   }
+}
+
+function mailFull(runId: RunId, name: string, count: number): SuperstepError {
+  const text = `${count} messages to run "${runId}" wait in the store for a process that executes it, which is as many as it keeps; signal "${name}" is not sent. Send it again later.`
+  return new SuperstepError("SIGNALS_FULL", text, { run: runId })
 }
 
 function mailUnread(runId: RunId): SuperstepError {

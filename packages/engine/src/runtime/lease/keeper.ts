@@ -20,6 +20,7 @@ import type { Holder, Lease, Mail, StoredHolder, StoredRun } from "../ports/stor
 import { Places } from "../run/activity.ts"
 import { newRunId } from "../run/options.ts"
 import type { RunHost } from "../run/run-host.ts"
+import { bufferSignals, isAccepted } from "./buffer-signals.ts"
 import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holders.ts"
 import { LoopWatch } from "./loop-watch.ts"
 
@@ -58,6 +59,7 @@ export class Keeper {
   readonly #gates = new Map<RunId, Promise<unknown>>()
   readonly #delivering = new Map<RunId, Promise<void>>()
   #toDeliver: Promise<void> | undefined
+  #toBuffer: Promise<readonly Mail[]> | undefined
   readonly #beginning = new Map<RunId, Promise<unknown>>()
   readonly #toRelease: Lease[] = []
   /** Resolves when the run on trial, which executes alone in this process, has not killed it. */
@@ -320,6 +322,7 @@ export class Keeper {
   async #carryOut(host: RunHost, { id, command }: Mail): Promise<void> {
     try {
       if (command.type === "answer") await host.respond(command.request, command.value, command.by, id)
+      else if (command.type === "signal") await host.signal({ ...command, mail: id })
       else await host.cancel(command.reason, id)
     } catch (error) {
       await this.#refuse(host, id, error)
@@ -337,12 +340,24 @@ export class Keeper {
     if (host.lease !== undefined) await this.store.refuseMail(host.lease, id, { code, message })
   }
 
-  /** The run cannot be restored here: the sender of its mail gets the error. */
+  /** The run cannot be restored here: the sender of its mail gets the error, unless it was accepted. */
   async refuseMail(lease: Lease, error: unknown): Promise<void> {
     const { code, message } = toErrorData(error)
     for (const mail of await this.store.mail(this.id)) {
-      if (mail.runId === lease.runId) await this.store.refuseMail(lease, mail.id, { code, message })
+      if (mail.runId !== lease.runId || isAccepted(mail)) continue
+      await this.store.refuseMail(lease, mail.id, { code, message })
     }
+  }
+
+  /** Puts accepted signals of a run that was claimed and is not loaded yet into its journal. */
+  async bufferSignals(lease: Lease): Promise<void> {
+    // Runs that are claimed together share the reading.
+    this.#toBuffer ??= Promise.resolve().then(() => {
+      this.#toBuffer = undefined
+      return this.store.mail(this.id)
+    })
+    const mail = (await this.#toBuffer).filter(({ runId }) => runId === lease.runId)
+    await bufferSignals(this.store, lease, mail.filter(isAccepted), this.#options.clock.now())
   }
 
   // Runs of others

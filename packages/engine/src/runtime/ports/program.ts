@@ -8,6 +8,7 @@ import type {
   NodeId,
   Route,
   RunId,
+  SignalId,
   SourcedUsage,
   TaskId,
   Usage,
@@ -130,6 +131,22 @@ export interface Question<Answer = unknown> {
   /** Who is asked next if nobody answers in time. */
   readonly escalate?: readonly Escalation[] | undefined
   readonly default?: Answer | undefined
+}
+
+export interface WaitOptions<Value = unknown> {
+  /** A value that does not match the schema is rejected. */
+  readonly schema?: Schema<Value> | undefined
+  /** Milliseconds until the wait ends with `default`, or throws SIGNAL_TIMEOUT. */
+  readonly timeout?: number | undefined
+  readonly default?: Value | undefined
+}
+
+/** A signal whose sender waits for a reply. */
+export interface Update<Value = unknown> {
+  readonly id: SignalId
+  readonly value: Value
+  /** Replies once. Resolves when the reply is durable. */
+  reply(value?: unknown): Promise<void>
 }
 
 export interface CallOptions {
@@ -265,12 +282,22 @@ export interface Context<Sent = never, Output = never> {
   ask<Answer = unknown>(question: string | Question<Answer>): Promise<Answer>
   /** Asks a person without waiting: the node's `onAnswer` receives the answer. */
   request(question: string | Question): void
+  /**
+   * Waits for a signal with this name and returns its value. Signals that arrived earlier are buffered; waits take signals
+   * in order, one each.
+   */
+  waitFor<Value = unknown>(name: string, options?: WaitOptions<Value>): Promise<Value>
+  /** The same for a signal whose sender waits for a reply: see `runtime.update`. */
+  waitForUpdate<Value = unknown>(
+    name: string,
+    options?: Omit<WaitOptions<Value>, "default">,
+  ): Promise<Update<Value>>
   /** Waits, across restarts of the process too. */
   sleep(milliseconds: number): Promise<void>
   /** Runs the function once and records its result; a retry, or a resume after a crash, returns the recorded result. */
   step<T>(name: string, run: (step: PaidStep) => T | Promise<T>, options?: StepOptions<T>): Promise<T>
   /**
-   * The same task with separate keys for steps, questions, sleeps and calls: for parts of a handler that run concurrently,
+   * The same task with separate keys for steps, questions, waits, sleeps and calls: for parts of a handler that run concurrently,
    * so that after a restart each finds its own records in any order.
    */
   scope(name: string): Context<Sent, Output>

@@ -120,6 +120,8 @@ export interface Store {
   post(mail: Mail): MaybePromise<void>
   /** Mail that has no outcome yet, to runs of this holder; in the order it was posted. */
   mail(holder: string): MaybePromise<readonly Mail[]>
+  /** How much mail of the run has no outcome yet: how many, and about how many bytes. */
+  mailAmount(runId: RunId): MaybePromise<Amount>
   /**
    * Refuses mail; a request that its answer was `delivering` to is open again. Ignored when the mail has an outcome, or
    * the lease is no longer valid.

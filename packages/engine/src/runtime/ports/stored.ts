@@ -8,6 +8,7 @@ import type {
   RequestId,
   RunId,
   RunStatus,
+  SignalId,
 } from "../../core/index.ts"
 import { clipped } from "../../text/index.ts"
 import type { RunFlow } from "./run-flow.ts"
@@ -245,6 +246,14 @@ export interface Mail {
         readonly by?: string | undefined
       }
     | { readonly type: "cancel"; readonly reason?: string | undefined }
+    | {
+        readonly type: "signal"
+        readonly id: SignalId
+        readonly name: string
+        readonly value: Json
+        /** It was reported to its sender as accepted: only a run that has ended refuses it. */
+        readonly isAccepted?: true | undefined
+      }
 }
 
 export type MailOutcome =

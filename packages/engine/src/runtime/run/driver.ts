@@ -48,6 +48,7 @@ import { adopt } from "./graph-change.ts"
 import { RestoredCalls } from "./restored-calls.ts"
 import { AgentReports } from "./result.ts"
 import { RunRequests } from "./run-requests.ts"
+import { RunSignals } from "./run-signals.ts"
 import type { StepStart } from "./step-start.ts"
 import { attemptOf } from "./task-run.ts"
 
@@ -75,6 +76,7 @@ export class Driver implements FrameHost {
   readonly isProbe: boolean
   context: unknown
   #requests: RunRequests | undefined
+  #signals: RunSignals | undefined
   #reports: AgentReports | undefined
   readonly #options: DriverOptions
   readonly #owner: DriverOwner
@@ -162,6 +164,11 @@ export class Driver implements FrameHost {
     return this.#requests
   }
 
+  get signals(): RunSignals {
+    this.#signals ??= new RunSignals(this)
+    return this.#signals
+  }
+
   // Beginning
 
   /** A new run, to be written under the lease. */
@@ -190,7 +197,9 @@ export class Driver implements FrameHost {
       if (key !== "") restored.add(key, frame)
       for (const { id, memo } of frame.machine.tasks()) this.catchUp.begin(key, id, memo?.size ?? 0)
     }
+    this.signals.restore(frames)
     this.together(() => Frame.restore(this, program, started, adopted, undefined).resume())
+    if (lease !== undefined) this.signals.matchBuffered().catch((error) => this.stop(error))
   }
 
   /** Starts a sub-workflow, or continues it as the journal left it. */
@@ -442,6 +451,7 @@ export class Driver implements FrameHost {
     this.#owner.finished()
     this.#effects.clearTimers()
     this.restored?.noteChange()
+    this.#signals?.noteEnd()
     this.activity.leavePlace()
   }
 
@@ -490,6 +500,7 @@ export class Driver implements FrameHost {
     this.watchers.leave()
     this.#effects.clearTimers()
     this.activity.leavePlace()
+    this.#signals?.noteEnd()
   }
 }
 

@@ -35,7 +35,7 @@ import { type LiveEvent, outerId } from "../ports/events.ts"
 import { Signal } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
 import type { RunTelemetry } from "../ports/telemetry.ts"
-import { ownValue, type Schema } from "../ports/values.ts"
+import { ownValue } from "../ports/values.ts"
 import type { Adopted } from "./graph-change.ts"
 import { leftByTasks, noticesOf } from "./left-work.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
@@ -519,22 +519,10 @@ export class Frame implements TaskFrame {
     return { undelivered: undelivered.map((message) => Object.freeze({ path: this.path, ...message })) }
   }
 
-  /**
-   * The schema for an answer to a request: the waiting handler's, or the node's. After a restart the handler
-   * may not have asked again yet: then this waits until it does.
-   */
-  async answerSchema(request: OpenRequest): Promise<Schema | undefined> {
-    for (;;) {
-      const task = this.machine.task(request.task)
-      const asker = task && attemptOf(task)
-      if (task === undefined || !isAskedInline(task, request)) {
-        return this.program.nodes[this.program.graph.index.get(request.node) as number]?.onAnswer?.schema
-      }
-      if (asker?.holds(request)) return asker.answerSchema(request)
-      if (this.machine.request(request.id) === undefined || this.machine.isOver()) return undefined
-      this.#changes ??= new Signal()
-      await this.#changes.wait()
-    }
+  /** Resolves when a handler begins to wait, or something else has changed. */
+  nextChange(): Promise<void> {
+    this.#changes ??= new Signal()
+    return this.#changes.wait()
   }
 
   /** Whether every handler waits again for what its task waits for, after a restart. */
@@ -575,12 +563,6 @@ export class Frame implements TaskFrame {
 }
 
 const sumOf = (total: Usage, { usage }: SourcedUsage) => addUsage(total, usage)
-
-function isAskedInline(task: Task, request: OpenRequest): boolean {
-  for (const wait of task.waits?.values() ?? [])
-    if (wait.kind === "request" && wait.request === request.id) return true
-  return false
-}
 
 const ROOT: readonly string[] = Object.freeze([])
 

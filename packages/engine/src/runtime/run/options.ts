@@ -4,10 +4,13 @@ import { V7Generator } from "uuidv7"
 import type {
   Budget,
   Limits,
+  NodeId,
   OpenRequest,
   RunId,
   RunStatus,
+  SignalWaitSpec,
   SuperstepError,
+  TaskId,
   Undelivered,
   Usage,
 } from "../../core/index.ts"
@@ -64,7 +67,7 @@ export interface ResumeOptions extends Pick<RunOptions, "signal" | "clock" | "te
 
 export interface RunResult<Out = unknown, State = AnyState> {
   readonly runId: RunId
-  /** `waiting` when the run waits for a person: answer with `run.respond`, then await it again. */
+  /** `waiting` when the run waits for a person or a signal: `run.respond` or `run.signal`, then await it again. */
   readonly status: Exclude<RunStatus, "running">
   readonly outputs: Out[]
   readonly state: State
@@ -72,6 +75,8 @@ export interface RunResult<Out = unknown, State = AnyState> {
   readonly error?: SuperstepError | undefined
   /** Open questions, those of sub-workflows included. */
   readonly requests: readonly OpenRequest[]
+  /** What it waits for by `ctx.waitFor`, the oldest first, sub-workflows included. */
+  readonly waits: readonly OpenWait[]
   /** Messages that reached no node, each with the reason; those of sub-workflows have a `path`. */
   readonly undelivered: readonly Undelivered[]
   readonly usage: Usage
@@ -81,6 +86,14 @@ export interface RunResult<Out = unknown, State = AnyState> {
    * enumerable: it is not printed with the result, and a copy does not have it.
    */
   readonly agents?: readonly AgentReport[] | undefined
+}
+
+/** A task waits for a signal with this name. */
+export interface OpenWait extends Pick<SignalWaitSpec, "name" | "schema" | "deadline" | "default"> {
+  readonly node: NodeId
+  readonly task: TaskId
+  /** The sub-workflow that waits; empty for the run itself. */
+  readonly frame: string
 }
 
 /** The names of a set of options, which the compiler keeps complete: an unknown name is rejected, not ignored. */

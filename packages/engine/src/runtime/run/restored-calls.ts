@@ -56,6 +56,10 @@ export class RestoredCalls {
     this.#calls.set(key, call)
   }
 
+  get(key: string): RestoredCall | undefined {
+    return this.#calls.get(key)
+  }
+
   take(key: string): RestoredCall | undefined {
     const call = this.#calls.get(key)
     if (call !== undefined) this.#calls.delete(key)

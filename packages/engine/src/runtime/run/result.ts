@@ -11,12 +11,12 @@ import { failedAs } from "../../core/internal.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import { outerId } from "../ports/events.ts"
-import type { RunResult } from "./options.ts"
+import type { OpenWait, RunResult } from "./options.ts"
 
 export function resultOf(
   runId: RunId,
   machine: Machine,
-  requests: readonly OpenRequest[],
+  { requests, waits }: Pick<RunResult, "requests" | "waits">,
   agents: RunResult["agents"] = [],
 ): RunResult {
   const status = machine.isOver() ? machine.status : "waiting"
@@ -27,6 +27,7 @@ export function resultOf(
     state: machine.allState(),
     ...(machine.error === undefined ? {} : { error: endingError(machine.error) }),
     requests,
+    waits,
     undelivered: [...machine.undelivered],
     usage: machine.usage,
     supersteps: machine.superstep,
@@ -38,7 +39,7 @@ export function resultOf(
 /** The result of a run that this process does not execute. */
 export function loadedResult({ runId, frames }: LoadedRun): RunResult {
   const { machine } = frames.get("") as { machine: Machine }
-  return resultOf(runId, machine, requestsOf(frames))
+  return resultOf(runId, machine, { requests: requestsOf(frames), waits: waitsOf(frames) })
 }
 
 /** The open questions of all frames, under ids that are unique in the run. */
@@ -46,6 +47,22 @@ export function requestsOf(frames: Iterable<[string, { readonly machine: Machine
   return [...frames].flatMap(([key, { machine }]) =>
     machine.requests().map((request) => ({ ...request, id: outerId(key, request.id) })),
   )
+}
+
+/** The open waits for signals of all frames, the oldest first. */
+export function waitsOf(frames: Iterable<readonly [string, { readonly machine: Machine }]>): OpenWait[] {
+  const open: { readonly order: number; readonly wait: OpenWait }[] = []
+  for (const [frame, { machine }] of frames) {
+    if (machine.isOver()) continue
+    for (const { id: task, node, waits } of machine.tasks()) {
+      for (const wait of waits?.values() ?? []) {
+        if (wait.kind !== "signal") continue
+        const { kind: _, order, ...spec } = wait
+        open.push({ order, wait: { ...spec, node: node.id, task, frame } })
+      }
+    }
+  }
+  return open.sort((a, b) => a.order - b.order).map(({ wait }) => wait)
 }
 
 /** Reports hold whole conversations. */

@@ -4,11 +4,13 @@
  */
 import {
   type Entry,
+  type Json,
   type Machine,
   type OpenRequest,
   type RequestId,
   type RunId,
   type RunStarted,
+  type SignalId,
   SuperstepError,
   type TimerId,
 } from "../../core/index.ts"
@@ -26,8 +28,9 @@ import type { Lease, RunCreated } from "../ports/stored.ts"
 import { Driver } from "./driver.ts"
 import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
 import { Frame } from "./frame.ts"
-import type { RunResult } from "./options.ts"
-import { resultOf } from "./result.ts"
+import type { OpenWait, RunResult } from "./options.ts"
+import { resultOf, waitsOf } from "./result.ts"
+import type { IncomingSignal } from "./run-signals.ts"
 
 export interface HostOptions extends DriverOptions {
   readonly keeper?: HostKeeper | undefined
@@ -195,7 +198,7 @@ export class RunHost implements DriverOwner {
     return subscription
   }
 
-  // People
+  // People, signals
 
   requests(): OpenRequest[] {
     return this.#driver.requests.list()
@@ -204,6 +207,15 @@ export class RunHost implements DriverOwner {
   /** Accepts a valid answer, which `mail` may have delivered. Resolves when it is durable. */
   respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
     return this.#driver.respond(id, value, by, mail)
+  }
+
+  /** Accepts a signal. Resolves when it is durable. */
+  signal(signal: IncomingSignal): Promise<void> {
+    return this.#driver.signals.receive(signal)
+  }
+
+  replyTo(id: SignalId, deadline: number | undefined): Promise<Json> {
+    return this.#driver.signals.replyTo(id, deadline)
   }
 
   /** Cancels the run, perhaps on request of `mail`. Resolves when that is durable. */
@@ -216,7 +228,7 @@ export class RunHost implements DriverOwner {
 
   // The result
 
-  /** The result, once the run has ended or waits for a person. Rejects only when the run could not continue at all. */
+  /** The result, once the run has ended or waits for a person or a signal. Rejects only when the run could not continue at all. */
   result(): Promise<RunResult> {
     this.#wasObserved = true
     const { failure, early } = this.#driver
@@ -237,13 +249,17 @@ export class RunHost implements DriverOwner {
     return this.isOver && this.#driver.isQuiet
   }
 
-  /** The run waits for a person, and nothing else is in progress: no task, no step, no sub-workflow. */
+  /** The run waits for a person or a signal, and nothing else is in progress: no task, no step, no sub-workflow. */
   #isWaiting(): boolean {
-    return this.#driver.isAtRest && this.requests().length > 0
+    return this.#driver.isAtRest && (this.requests().length > 0 || this.#waits().length > 0)
+  }
+
+  #waits(): readonly OpenWait[] {
+    return waitsOf(this.#driver.frames())
   }
 
   /**
-   * Resolves those who await the run once it has ended or waits for a person. A handler that asks, or whose step ends, may
+   * Resolves those who await the run once it has ended or waits for a person or a signal. A handler that asks, or whose step ends, may
    * be about to ask again or to begin a step: only after that does the run count as waiting.
    */
   checkResult(): void {
@@ -268,9 +284,11 @@ export class RunHost implements DriverOwner {
   }
 
   #currentResult(): RunResult {
-    // A run that has ended has no open requests.
-    const requests = this.isOver ? [] : this.requests()
-    return resultOf(this.runId, this.root.machine, requests, this.#driver.reports())
+    // A run that has ended waits for nothing.
+    const open = this.isOver
+      ? { requests: [], waits: [] }
+      : { requests: this.requests(), waits: this.#waits() }
+    return resultOf(this.runId, this.root.machine, open, this.#driver.reports())
   }
 
   // The end

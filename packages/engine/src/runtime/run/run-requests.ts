@@ -1,10 +1,11 @@
 /** The open questions of a run and of everything below it, under ids that are unique in the run. */
-import { type Json, type OpenRequest, type RequestId, SuperstepError } from "../../core/index.ts"
+import { type Json, type OpenRequest, type RequestId, SuperstepError, type Task } from "../../core/index.ts"
 import { outerId } from "../ports/events.ts"
-import { ownValue, type ValueLimit, validate } from "../ports/values.ts"
+import { ownValue, type Schema, type ValueLimit, validate } from "../ports/values.ts"
 import type { Frame } from "./frame.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
 import { requestsOf } from "./result.ts"
+import { attemptOf } from "./task-run.ts"
 
 /** The run, as answers use it. */
 interface RequestHost extends ValueLimit {
@@ -72,7 +73,7 @@ export class RunRequests {
   /** Validates an answer, then takes it: at most once (M7). */
   async #answer(id: RequestId, value: Json, by: string | undefined, mail: string | undefined): Promise<void> {
     const { frame, request } = this.#find(id)
-    const schema = await frame.answerSchema(request)
+    const schema = await answerSchema(frame, request)
     const checked = schema === undefined ? undefined : await validate(schema, value)
     if (checked?.ok === false) {
       const text = `The answer to request "${id}" is not valid: ${checked.reason}. Nothing was recorded; answer again.`
@@ -111,4 +112,30 @@ export class RunRequests {
     const text = `Run ${this.#host.runId} has no open request "${id}". Open: ${open.join(", ") || "none"}.`
     throw new SuperstepError("REQUEST_UNKNOWN", text)
   }
+}
+
+/**
+ * The schema for an answer to a request: the waiting handler's, or the node's. After a restart the handler
+ * may not have asked again yet: then this waits until it does.
+ */
+async function answerSchema(frame: Frame, request: OpenRequest): Promise<Schema | undefined> {
+  const { machine, program } = frame
+  for (;;) {
+    const task = machine.task(request.task)
+    const key = task && inlineKey(task, request)
+    if (task === undefined || key === undefined) {
+      return program.nodes[program.graph.index.get(request.node) as number]?.onAnswer?.schema
+    }
+    const held = attemptOf(task)?.held(key)
+    if (held !== undefined) return held.schema
+    if (machine.request(request.id) === undefined || machine.isOver()) return undefined
+    await frame.nextChange()
+  }
+}
+
+/** The key under which the task waits for the answer; undefined if it asked without waiting. */
+function inlineKey({ waits }: Task, request: OpenRequest): string | undefined {
+  for (const [key, wait] of waits ?? [])
+    if (wait.kind === "request" && wait.request === request.id) return key
+  return undefined
 }

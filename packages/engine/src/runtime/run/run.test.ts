@@ -25,6 +25,7 @@ describe("a run that completes", () => {
       outputs: ["DLROW OLLEH"],
       state: {},
       requests: [],
+      waits: [],
       undelivered: [],
       usage: {},
       supersteps: 2,

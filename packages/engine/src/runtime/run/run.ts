@@ -28,6 +28,13 @@ import { newRunId } from "./options.ts"
 import { RunError } from "./result.ts"
 import { RunHost } from "./run-host.ts"
 import {
+  deadlineOf,
+  type OwnedSignal,
+  ownSignal,
+  type SignalOptions,
+  type UpdateOptions,
+} from "./send-signal.ts"
+import {
   checkInput,
   checkResumeOptions,
   checkSameRun,
@@ -307,7 +314,7 @@ export class Run<Out = unknown, State = AnyState>
   }
 
   /**
-   * The result, once the run has ended or waits for a person. It does not reject if the run failed, was cancelled or hit a
+   * The result, once the run has ended or waits for a person or a signal. It does not reject if the run failed, was cancelled or hit a
    * limit: check `status`.
    */
   get result(): Promise<RunResult<Out, State>> {
@@ -373,12 +380,45 @@ export class Run<Out = unknown, State = AnyState>
     return await this.#wherever(async (run) => (await run.respond(id, owned, options.by)) ?? "taken")
   }
 
+  /**
+   * Sends a signal to the run: the oldest `ctx.waitFor` with this name takes it, or the run buffers it. A signal that was
+   * sent before with the same id changes nothing. `stored`: no process executes the run, and the signal waits for one.
+   */
+  async signal(name: string, value?: unknown, options: SignalOptions = {}): Promise<Delivery> {
+    const signal = ownSignal(this.id, name, value, options)
+    if (this.#begun !== undefined) await this.#begun
+    return await this.#send(signal)
+  }
+
+  async #send(signal: OwnedSignal): Promise<Delivery> {
+    return await this.#wherever(async (run) => {
+      if (run instanceof FollowedRun) return await run.signal(signal)
+      await run.signal(signal).catch((error) => {
+        if (!isSuperstepError(error, "SIGNAL_KNOWN")) throw error
+      })
+      return "taken"
+    })
+  }
+
+  /**
+   * Sends a signal, and returns the reply of the handler that takes it with `ctx.waitForUpdate`. Sent again with the same
+   * id, it returns the same reply.
+   */
+  async update<Reply = unknown>(name: string, value?: unknown, options: UpdateOptions = {}): Promise<Reply> {
+    const signal = ownSignal(this.id, name, value, options)
+    const deadline = deadlineOf(name, options, this.#environment.clock)
+    if (this.#begun !== undefined) await this.#begun
+    await this.#send(signal)
+    return (await this.#wherever((run) => run.replyTo(signal.id, deadline))) as Reply
+  }
+
   /** Retries at the new holder if the run was taken over during the call. */
   async #wherever<T>(ask: (run: RunHost | FollowedRun) => Promise<T>): Promise<T> {
     try {
       return await ask(this.#current())
     } catch (error) {
-      if (!isSuperstepError(error, "RUN_TAKEN") || this.#keeper === undefined) throw error
+      const hasLeft = isSuperstepError(error, "RUN_TAKEN") || isSuperstepError(error, "RUN_EVICTED")
+      if (!hasLeft || this.#keeper === undefined) throw error
       return await ask(this.#follow())
     }
   }

@@ -11,7 +11,6 @@ import {
   type Json,
   type LeftNotice,
   type NodeId,
-  type OpenRequest,
   type RequestSpec,
   type Route,
   type SourcedUsage,
@@ -38,12 +37,23 @@ import type {
   SendOptions,
   StepOptions,
   ToolProgress,
+  Update,
+  WaitOptions,
 } from "../ports/program.ts"
 import { ownValue, type Schema, validate } from "../ports/values.ts"
 import type { CatchUp } from "./catch-up.ts"
+import { HandlerKeys } from "./handler-keys.ts"
 import { type OptionNames, unknownOption } from "./options.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { errorOf } from "./result.ts"
+import {
+  checkSignalDefault,
+  type RecordedSignal,
+  type SignalFrame,
+  signalInvalid,
+  signalWait,
+  type TaskSignals,
+} from "./signal-wait.ts"
 import { checkInput, ownInput } from "./start.ts"
 import { overBudget, ownSource, ownSpent, ownUsage, type StepFrame, StepStart } from "./step-start.ts"
 import { type Attempt, type CallFrame, TaskCalls } from "./task-calls.ts"
@@ -63,11 +73,12 @@ interface Held {
 }
 
 /** The frame, as the operations of a task use it. */
-export interface OperationsFrame extends StepFrame, CallFrame {
+export interface OperationsFrame extends StepFrame, CallFrame, SignalFrame {
   readonly host: StepFrame["host"] &
     CallFrame["host"] & {
       readonly valueBytes: number
       readonly catchUp: CatchUp
+      readonly signals: TaskSignals
       /** No step may run. */
       readonly isProbe: boolean
       /** Undefined while something new may start; otherwise resolves when that may have changed. */
@@ -97,6 +108,11 @@ const STEP: OptionNames<StepOptions<unknown>> = {
   source: true,
   also: true,
   spent: true,
+}
+
+/** The key under which the reply to a signal is recorded. */
+export function replyKey(signal: string): string {
+  return `reply:${signal}`
 }
 
 export const OUTPUT: Route = Object.freeze({ output: true })
@@ -381,6 +397,54 @@ export class TaskOperations {
     return requestSpec(question, onAnswer?.schema, this.#frame.host)
   }
 
+  async waitFor<Value>(keys: HandlerKeys, name: string, options: WaitOptions<Value> = {}): Promise<Value> {
+    return (await this.#signal(keys, name, options)).value
+  }
+
+  async waitForUpdate<Value>(
+    keys: HandlerKeys,
+    name: string,
+    options: Omit<WaitOptions<Value>, "default"> = {},
+  ): Promise<Update<Value>> {
+    const { id = "", value } = await this.#signal(keys, name, options)
+    return { id, value, reply: (answer) => this.#reply(id, name, answer) }
+  }
+
+  async #signal<Value>(
+    keys: HandlerKeys,
+    name: string,
+    options: WaitOptions<Value>,
+  ): Promise<{ readonly id?: string | undefined; readonly value: Value }> {
+    const { host } = this.#frame
+    const { schema } = options
+    const wait = signalWait(name, options, host)
+    const key = keys.next("signal", name)
+    await checkSignalDefault(name, options)
+    const recorded = await this.#wait(key, schema, () =>
+      host.signals.open(this.#frame, this.#task.id, key, wait),
+    )
+    const { id, value } = recorded as unknown as RecordedSignal
+    if (schema === undefined) return { id, value: value as Value }
+    const checked = await validate(schema, value)
+    if (checked.ok) return { id, value: checked.value as Value }
+    throw signalInvalid(name, checked.reason)
+  }
+
+  /** Recorded as a step of the task too: when the handler runs again, it does not reply again. */
+  async #reply(id: string, name: string, answer: unknown): Promise<void> {
+    const key = replyKey(id)
+    const { memo } = this.#task
+    if (memo?.has(key)) {
+      this.#recorded(memo, key)
+      return
+    }
+    this.checkOpen("update.reply")
+    this.#checkActive()
+    const value = this.#own(answer ?? null, () => `The reply to "${name}" of "${this.#node}"`)
+    this.#frame.host.signals.reply(this.#frame, this.#task.id, key, id, value)
+    await this.#frame.host.durable()
+  }
+
   async sleep(keys: HandlerKeys, milliseconds: number): Promise<void> {
     if (!isSpan(milliseconds)) throw spanInvalid(`The sleep of "${this.#node}"`, milliseconds)
     const key = keys.next("sleep")
@@ -473,12 +537,9 @@ export class TaskOperations {
     return true
   }
 
-  /** The promise that the handler holds for the answer to a request. */
-  heldFor(request: OpenRequest): Held | undefined {
-    for (const [key, wait] of this.#task.waits ?? []) {
-      if (wait.kind === "request" && wait.request === request.id) return this.#held?.get(key)
-    }
-    return undefined
+  /** The promise that the handler holds for what it waits for under this key. */
+  held(key: string): Held | undefined {
+    return this.#held?.get(key)
   }
 
   // Being stopped
@@ -530,43 +591,4 @@ export class TaskOperations {
   get #node(): NodeId {
     return this.#task.node.id
   }
-}
-
-/**
- * Keys for the operations of a handler. Repeated names are numbered in the order of the calls; each scope counts separately,
- * so that concurrent parts of a handler do not take each other's records.
- */
-export class HandlerKeys {
-  readonly #scope: string
-  #counts: Map<string, number> | undefined
-  #scopes: Map<string, HandlerKeys> | undefined
-
-  constructor(scope = "") {
-    this.#scope = scope
-  }
-
-  next(kind: "step" | "ask" | "sleep" | "call", name = ""): string {
-    this.#counts ??= new Map()
-    const used = `${kind}:${name}`
-    const count = (this.#counts.get(used) ?? 0) + 1
-    this.#counts.set(used, count)
-    const full = joined(this.#scope, name)
-    return `${kind}${count === 1 ? "" : `#${count}`}${full === "" ? "" : `:${full}`}`
-  }
-
-  /** The same scope for the same name. */
-  scope(name: string): HandlerKeys {
-    this.#scopes ??= new Map()
-    let scope = this.#scopes.get(name)
-    if (scope === undefined) {
-      scope = new HandlerKeys(joined(this.#scope, name))
-      this.#scopes.set(name, scope)
-    }
-    return scope
-  }
-}
-
-function joined(scope: string, name: string): string {
-  if (scope === "") return name
-  return name === "" ? scope : `${scope}/${name}`
 }

@@ -9,7 +9,6 @@ import {
   type Left,
   type Machine,
   type NodeId,
-  type OpenRequest,
   type RunId,
   type Send,
   SuperstepError,
@@ -35,11 +34,12 @@ import type { RunTelemetry, TaskInfo, TaskOutcome, TaskTelemetry } from "../port
 import { ownValue, type Schema, type Validated, validate } from "../ports/values.ts"
 import { AttemptTimeLimit } from "./attempt-time-limit.ts"
 import { contextWith, ENDED_CALLS, LEAVES, type Leave, REPORT, TELEMETRY } from "./context.ts"
+import type { HandlerKeys } from "./handler-keys.ts"
 import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
 import { groupsTaken } from "./router.ts"
 import type { Attempt } from "./task-calls.ts"
-import { type HandlerKeys, type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
+import { type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
 
 /** The frame, as its tasks use it. */
 export interface TaskFrame extends OperationsFrame {
@@ -370,12 +370,9 @@ export class TaskRun implements Context, Attempt {
   isWaiting(): boolean {
     return this.#operations?.holdsAll() ?? false
   }
-  /** Whether the handler waits for the answer to this request. */
-  holds(request: OpenRequest): boolean {
-    return this.#operations?.heldFor(request) !== undefined
-  }
-  answerSchema(request: OpenRequest): Schema | undefined {
-    return this.#operations?.heldFor(request)?.schema
+  /** What the handler holds for its wait under this key; undefined if it has not waited for it yet. */
+  held(key: string): { readonly schema: Schema | undefined } | undefined {
+    return this.#operations?.held(key)
   }
 
   #operate(): TaskOperations {
@@ -513,6 +510,12 @@ export class TaskRun implements Context, Attempt {
   get ask(): Context["ask"] {
     return this.#scoped().ask
   }
+  get waitFor(): Context["waitFor"] {
+    return this.#scoped().waitFor
+  }
+  get waitForUpdate(): Context["waitForUpdate"] {
+    return this.#scoped().waitForUpdate
+  }
   get sleep(): Context["sleep"] {
     return this.#scoped().sleep
   }
@@ -532,10 +535,14 @@ export class TaskRun implements Context, Attempt {
   /** Operations that are recorded under keys: the handler's own, or those of a scope. */
   #scoped(
     keys: HandlerKeys = this.#operate().keys,
-  ): Pick<Context, "ask" | "sleep" | "step" | "call" | "scope"> {
+  ): Pick<Context, "ask" | "waitFor" | "waitForUpdate" | "sleep" | "step" | "call" | "scope"> {
     const operations = this.#operate()
     return {
       ask: (question) => unlistened(operations, "ctx.ask", () => operations.ask(keys, question)),
+      waitFor: (name, options) =>
+        unlistened(operations, "ctx.waitFor", () => operations.waitFor(keys, name, options)),
+      waitForUpdate: (name, options) =>
+        unlistened(operations, "ctx.waitForUpdate", () => operations.waitForUpdate(keys, name, options)),
       sleep: (milliseconds) =>
         unlistened(operations, "ctx.sleep", () => operations.sleep(keys, milliseconds)),
       step: (name, run, options) =>

@@ -30,6 +30,7 @@ export interface ComparedOptions extends Omit<SimulateOptions, "seed" | "faults"
 
 export const COMPARED: OptionNames<ComparedOptions> = {
   answers: true,
+  signals: true,
   timers: true,
   run: true,
   status: true,
@@ -204,6 +205,10 @@ function unexpectedEnd(result: RunResult, expected: RunResult["status"]): string
   if (status === "waiting") {
     const open = result.requests.map(({ prompt, node }) => `${JSON.stringify(prompt)} (node "${node}")`)
     const asked = open.length === 0 ? "" : ` for an answer to ${open.join(", ")}`
+    if (open.length === 0 && result.waits.length > 0) {
+      const names = result.waits.map(({ name, node }) => `"${name}" (node "${node}")`)
+      return `it only waits for signal ${names.join(", ")}, so the rest is not tested. Pass \`signals\`. ${meant}`
+    }
     return `it only waits${asked}, so the rest is not tested. Pass \`answers\`. ${meant}`
   }
   if (result.error === undefined) return `it ends ${status}, not ${expected}. ${meant}`

@@ -5,7 +5,7 @@
  */
 import { SuperstepError } from "../../core/index.ts"
 import { type BoundHandler, type Context, type Program, programNode } from "../../runtime/index.ts"
-import { HandlerKeys } from "../../runtime/internal.ts"
+import { HandlerKeys, replyKey } from "../../runtime/internal.ts"
 import type { Random } from "./random.ts"
 import type { Execution } from "./simulate-options.ts"
 import type { SimulatedJournal } from "./simulated-journal.ts"
@@ -197,6 +197,23 @@ export class Driver {
         const isOwn = typeof question === "object" && question.schema !== undefined
         return isOwn ? answer : received("an answer", answer)
       },
+      waitFor: (name, options) => {
+        watch.asks(keys.next("signal", name))
+        const value = ctx.waitFor(name, options)
+        return options?.schema !== undefined ? value : received(`the value of signal "${name}"`, value)
+      },
+      waitForUpdate: (name, options) => {
+        watch.asks(keys.next("signal", name))
+        const update = ctx.waitForUpdate(name, options).then((update) => ({
+          ...update,
+          reply: (value?: unknown) => {
+            watch.asks(replyKey(update.id))
+            return update.reply(value)
+          },
+        }))
+        update.catch(() => undefined)
+        return update
+      },
       sleep: (milliseconds) => {
         watch.asks(keys.next("sleep"))
         return ctx.sleep(milliseconds)
@@ -284,7 +301,7 @@ function frameOf({ idempotencyKey, task }: Context, runId: string): string {
  * handler changed, and records of the journal that it did not request again.
  */
 interface HandlerWatch {
-  /** The handler requests a step, an answer, a sleep or a call. */
+  /** The handler requests a step, an answer, a signal, a sleep or a call. */
   asks(key: string): void
   returned(): void
   threw(): void
@@ -316,7 +333,7 @@ function watchHandler(
       if (missing.length === 0) return
       onBroken(
         `handler did not repeat its recorded operations: ${name} returned without ${missing.join(", ")}. A handler that ` +
-          "restarts must make the same steps, questions, sleeps and calls: put decisions by time, chance or external data " +
+          "restarts must make the same steps, questions, waits, sleeps and calls: put decisions by time, chance or external data " +
           "into a step",
       )
     },

@@ -47,12 +47,21 @@ export interface SimulateOptions {
   readonly faults?: Faults | undefined
   /** Answers questions at times chosen by the seed; undefined leaves one open. Called again after a crash. */
   readonly answers?: ((request: OpenRequest) => unknown) | undefined
+  /** Signals, sent in this order, at times chosen by the seed; again after a crash, and some of them twice. */
+  readonly signals?: readonly SimulatedSignal[] | undefined
   /**
    * `idle`, the default: time passes only when there is nothing else to do, as if handlers took none. `anytime`: a
    * timer may fire while a handler executes, so node timeouts apply.
    */
   readonly timers?: "idle" | "anytime" | undefined
   readonly run?: Pick<RunOptions, "limits" | "timeout" | "budget" | "state" | "thread"> | undefined
+}
+
+export interface SimulatedSignal {
+  readonly name: string
+  readonly value?: unknown
+  /** Default: one that no other signal has. */
+  readonly id?: string | undefined
 }
 
 export interface Simulation<Out = unknown> {
@@ -102,6 +111,7 @@ export const SIMULATE: OptionNames<SimulateOptions> = {
   seed: true,
   faults: true,
   answers: true,
+  signals: true,
   timers: true,
   run: true,
 }

@@ -14,8 +14,8 @@ import {
   signatureOf,
   type TaskId,
 } from "../../core/index.ts"
-import type { JournalRecord, Program } from "../../runtime/index.ts"
-import type { RunSnapshot } from "../../runtime/internal.ts"
+import type { JournalRecord, OpenWait, Program } from "../../runtime/index.ts"
+import { type RunSnapshot, waitedFor, waitsOf } from "../../runtime/internal.ts"
 
 interface Folded {
   readonly machine: Machine
@@ -104,7 +104,8 @@ export class SimulatedJournal {
       else {
         noteKey(folded, entry)
         folded.machine.apply(entry)
-        if ("task" in entry && folded.machine.task(entry.task) === undefined) folded.ended.add(entry.task)
+        const task = "task" in entry ? entry.task : undefined
+        if (task !== undefined && folded.machine.task(task) === undefined) folded.ended.add(task)
       }
     } catch (error) {
       this.#onBroken(`the journal cannot be folded (M6): record ${seq}, ${entry.type}: ${String(error)}`)
@@ -140,6 +141,11 @@ export class SimulatedJournal {
     return this.#frames.get(frame)?.machine.task(task)?.memo?.has(key) === true
   }
 
+  /** Open waits for signals of the run and of everything below it. */
+  waits(): OpenWait[] {
+    return this.root === undefined || this.root.isOver() ? [] : waitsOf(waitedFor(this.#frames))
+  }
+
   /** Open questions of the run and of everything below it, by the ids that the run knows them by. */
   requests(): OpenRequest[] {
     if (this.root === undefined || this.root.isOver()) return []
@@ -156,6 +162,7 @@ function noteKey({ machine, keys }: Folded, entry: Entry): void {
   switch (entry.type) {
     case "step.recorded":
     case "request.opened":
+    case "signal.awaited":
     case "timer.set":
     case "call.started": {
       const ofTask = keys.get(entry.task) ?? new Map<string, number>()

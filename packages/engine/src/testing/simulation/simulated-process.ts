@@ -12,7 +12,7 @@ import type { SimulatedJournal } from "./simulated-journal.ts"
 /** Something that may happen next. */
 export interface Turn {
   /** `read`, `write`: the store answers. `handler`, `step`: user code has ended. `answer`: a person answers. */
-  readonly kind: "read" | "write" | "handler" | "step" | "answer" | "timer"
+  readonly kind: "read" | "write" | "handler" | "step" | "answer" | "signal" | "timer"
   take(): void
 }
 

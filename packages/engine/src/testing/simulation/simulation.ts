@@ -1,10 +1,10 @@
 /**
  * One simulated run, from its start to its end through any number of processes. Everything that can happen in different
  * orders waits for its turn, and the seed selects the next turn: a write that becomes durable, a handler or step that ends,
- * an answer, a timer, the death of the process.
+ * an answer, a signal, a timer, the death of the process.
  *
  * Its parts: durable data (SimulatedJournal), the state of a process (SimulatedProcess), the timing of user code (Driver).
- * It checks: M1, M2, M6, M7, M8, that the run neither stops short nor continues after its end, that watchers saw the events
+ * It checks: M1, M2, M6, M7, M8, M9, that the run neither stops short nor continues after its end, that watchers saw the events
  * of the journal, and that no other code can change a value of the run (V1).
  */
 
@@ -26,6 +26,7 @@ import {
   built,
   checkTestOptions,
   SIMULATE,
+  type SimulatedSignal,
   type SimulateOptions,
   type Simulation,
   type WorkflowSource,
@@ -83,6 +84,9 @@ class SimulatedRun<Out> {
   /** Durable answers, and those that were not sent again to this process. */
   readonly #answered = new Set<string>()
   #toAnswerAgain = new Set<string>()
+  /** How many signals are accepted, and whether one is on its way from this process. */
+  #accepted = 0
+  #isSending = false
   #crashes = 0
   #turns = 0
   #broken: string | undefined
@@ -187,7 +191,12 @@ class SimulatedRun<Out> {
 
   /** Time stands still while there is something else to do, unless timers may come at any time. */
   #nextTurns(): Turn[] {
-    const turns = [...this.#process.turns, ...this.#answers(), ...this.#slow.flatMap((slow) => slow.turns)]
+    const turns = [
+      ...this.#process.turns,
+      ...this.#answers(),
+      ...this.#signals(),
+      ...this.#slow.flatMap((slow) => slow.turns),
+    ]
     if (turns.length > 0 && this.#options.timers !== "anytime") return turns
     const timers = this.#isOver() ? [] : this.#process.dueTimers
     if (timers.length === 0) return turns
@@ -226,6 +235,7 @@ class SimulatedRun<Out> {
     this.#answering = new Set()
     this.#tooEarly = new Set()
     this.#toAnswerAgain = new Set(this.#answered)
+    this.#isSending = false
     this.#begin()
   }
 
@@ -281,6 +291,35 @@ class SimulatedRun<Out> {
     this.#tooEarly.add(id)
   }
 
+  // Signals
+
+  #signals(): Turn[] {
+    const signal = this.#options.signals?.[this.#accepted]
+    if (signal === undefined || this.#isSending || this.#isOver()) return []
+    return [{ kind: "signal", take: () => void this.#send(this.#run, signal) }]
+  }
+
+  /** M9: an accepted signal is in the journal, once; sent again, it changes nothing. */
+  async #send(
+    run: Run<Out>,
+    { name, value, id = `signal ${this.#accepted}` }: SimulatedSignal,
+  ): Promise<void> {
+    this.#isSending = true
+    try {
+      await run.signal(name, value, { id })
+      if (this.#random.chance(0.3)) await run.signal(name, value, { id })
+    } catch (error) {
+      // After a crash the signal is sent again.
+      if (run === this.#run && !isSuperstepError(error, "RUN_OVER")) this.#failure ??= { error }
+      return
+    }
+    if (!this.#journal.root?.hasReceived(id))
+      this.#onBroken(`signal "${id}" was accepted and is not journaled (M9)`)
+    if (run !== this.#run) return
+    this.#isSending = false
+    this.#accepted++
+  }
+
   // The end
 
   async #settledResult(): Promise<RunResult<Out>> {
@@ -331,6 +370,7 @@ class SimulatedRun<Out> {
       usage: root.usage,
       supersteps: root.superstep,
       requests: this.#journal.requests(),
+      waits: this.#journal.waits(),
       error: root.error?.code,
     }
     // Agent reports exist only in the process.

@@ -353,11 +353,29 @@ export const mailCases: StoreCases = {
       { type: "cancel" },
       { type: "cancel", reason: "no longer needed" },
       { type: "answer", request: "q", value: true, by: "anna" },
+      { type: "signal", id: "s", name: "paid", value: { usd: 1 } },
+      { type: "signal", id: "s", name: "paid", value: null, isAccepted: true },
       ...VALUES.map((value) => ({ type: "answer" as const, request: "q", value })),
     ]
     const posted = commands.map((command, i) => mailTo("r", `${i}`, { command, at: START + i }))
     for (const mail of posted) await store.post(mail)
     assert.deepEqual(plain(await store.mail("holder")), posted)
+  },
+
+  async "counts the mail of a run that has no outcome"(store) {
+    const lease = await start(store, "r")
+    await start(store, "other")
+    assert.deepEqual(plain(await store.mailAmount("r")), { count: 0, bytes: 0 })
+    const signal = { type: "signal", id: "s", name: "go", value: "x".repeat(1_000) } as const
+    for (const id of ["one", "two", "three"]) await store.post(mailTo("r", id, { command: signal }))
+    await store.post(mailTo("other", "four"))
+    const { count, bytes } = await store.mailAmount("r")
+    assert.equal(count, 3)
+    assert.ok(bytes > 3_000 && bytes < 4_000, `${bytes} bytes`)
+    await write(store, lease, { mail: ["one"] })
+    await store.refuseMail(lease, "two", REFUSED)
+    assert.equal((await store.mailAmount("r")).count, 1)
+    assert.equal((await store.mailAmount("unknown")).count, 0)
   },
 
   async "returns mail again until it has an outcome"(store) {

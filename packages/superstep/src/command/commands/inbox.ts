@@ -13,7 +13,7 @@ import { usageError } from "../print/errors.ts"
 import { expectedAnswer, liveHolder, printQuestion } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId, typedId } from "../run/find-run.ts"
-import { readAnswer, readJsonAnswer } from "../run/read-input.ts"
+import { readAnswer, readJson } from "../run/read-input.ts"
 import { type ResumeFlags, resume, resumeFlags } from "../run/run-workflow.ts"
 import { jsonText, printJsonLines, sanitizeLine } from "../terminal/terminal.ts"
 import { RUN_ID } from "./runs-show.ts"
@@ -148,7 +148,7 @@ async function answerTo(
   if (text !== undefined && jsonAnswer !== undefined) {
     throw usageError("Write either an answer or --json-answer, not both.")
   }
-  if (jsonAnswer !== undefined) return readJsonAnswer(jsonAnswer)
+  if (jsonAnswer !== undefined) return readJson(jsonAnswer, "--json-answer")
   if (text !== undefined) return await readAnswer(text, request)
   if (!isInteractive(cli)) {
     throw usageError(

@@ -1,6 +1,6 @@
 /** `superstep runs show`, `events` and `state`: inspect one run. */
 import { history, pastEvents, type RunEvent, Runtime, type StoredRun } from "@superstep/engine"
-import { openRequests, type RunView } from "@superstep/engine/protocol"
+import { openRequests, openWaits, type RunView } from "@superstep/engine/protocol"
 import { cutText } from "@superstep/engine/text"
 import { Command } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
@@ -41,6 +41,7 @@ function runData(run: StoredRun, view: RunView) {
     ...{ input, outputs, state, error, usage, usageByAgent, usageByModel },
     nodes: nodesOf(view, updatedAt),
     requests: openRequests(view),
+    waits: openWaits(view),
   }
 }
 

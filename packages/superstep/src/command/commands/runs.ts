@@ -24,6 +24,7 @@ import { diffCommand, replayCommand } from "./runs-compare.ts"
 import { forkCommand } from "./runs-fork.ts"
 import { resumeCommand, retryCommand } from "./runs-resume.ts"
 import { eventsCommand, showCommand, stateCommand } from "./runs-show.ts"
+import { signalCommand } from "./runs-signal.ts"
 
 function runsCommand(cli: Cli): Command {
   const command = new Command()
@@ -31,7 +32,7 @@ function runsCommand(cli: Cli): Command {
     .addHelpText("after", helpText(["superstep runs", "superstep runs show 4f2a91c0"]))
     .addCommand(listCommand(cli), { isDefault: true })
   const inspect = [showCommand, eventsCommand, stateCommand]
-  const change = [resumeCommand, cancelCommand, releaseCommand, retryCommand, forkCommand]
+  const change = [resumeCommand, signalCommand, cancelCommand, releaseCommand, retryCommand, forkCommand]
   const others = [replayCommand, diffCommand, rmCommand, salvageCommand]
   for (const below of [...inspect, ...change, ...others]) command.addCommand(below(cli))
   return command

@@ -1,5 +1,5 @@
 /** Prints the result of a run: the answer on stdout; on stderr the reason if there is none, and how to continue. */
-import type { OpenRequest, RunResult } from "@superstep/engine"
+import type { OpenRequest, OpenWait, RunResult } from "@superstep/engine"
 import type { GoalBasis, GoalRoute, GoalSource } from "@superstep/engine/patterns"
 import type { Cli } from "../cli.ts"
 import { clipped, printText, sanitize, sanitizeLine, shellWord, type Terminal } from "../terminal/terminal.ts"
@@ -33,7 +33,11 @@ export function printEnded(
     if (!json && !isShown) printOutputs(cli, result)
     return printUndelivered(cli, result)
   }
-  if (result.status === "waiting") return printOpen(cli, result.requests, id, options)
+  if (result.status === "waiting") {
+    if (result.requests.length > 0) printOpen(cli, result.requests, id, options)
+    if (result.waits.length > 0) printWaits(cli, result.waits, id, options)
+    return
+  }
   printFailure(cli, result)
   if (result.status === "cancelled") return
   const more = LIMIT_FLAGS[result.error?.code ?? ""]
@@ -99,6 +103,8 @@ function printFailure({ err, isVerbose }: Cli, { error, status }: RunResult): vo
   if (isVerbose && error.stack !== undefined) err.line(sanitize(error.stack))
 }
 
+const LOST = "The run was in memory only and is lost. Store runs with --store sqlite:PATH."
+
 function printOpen(
   { err }: Cli,
   requests: readonly OpenRequest[],
@@ -110,11 +116,25 @@ function printOpen(
     const whom = to === undefined ? "" : ` (for ${sanitizeLine(to)})`
     printText(err, sanitize(`${id}${whom}: ${prompt}`), { indent: 2 })
   }
-  if (!isKept) return err.line("The run was in memory only and is lost. Store runs with --store sqlite:PATH.")
+  if (!isKept) return err.line(LOST)
   err.line(`Answer ${requests.length === 1 ? "it" : "them"}, and the run continues:`)
   for (const { id } of requests) err.line(`  superstep respond ${run} ${shellWord(id)} ANSWER${storeFlag}`)
   err.line("Or answer at a terminal:")
   err.line(`  superstep runs resume ${run}${storeFlag}`)
+}
+
+function printWaits(
+  { err }: Cli,
+  waits: readonly OpenWait[],
+  run: string,
+  { isKept, storeFlag }: PrintEndedOptions,
+): void {
+  const names = [...new Set(waits.map(({ name }) => name))]
+  const shown = names.map((name) => `"${sanitizeLine(name)}"`).join(", ")
+  err.line(`The run is waiting for ${names.length === 1 ? "the signal" : "the signals"} ${shown}.`)
+  if (!isKept) return err.line(LOST)
+  err.line("Send it, and the run continues:")
+  for (const name of names) err.line(`  superstep runs signal ${run} ${shellWord(name)} JSON${storeFlag}`)
 }
 
 /** The basis of a goal answer, printed below it: the sources with their queries, and the searches. */

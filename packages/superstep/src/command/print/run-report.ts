@@ -15,6 +15,7 @@ import {
   emptyView,
   foldEvents,
   openRequests,
+  openWaits,
   type RunView,
   tasksOf,
   type WorkflowView,
@@ -145,10 +146,17 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunRepor
   const requests = openRequests(view)
   if (requests.length > 0) heading(out, "Questions")
   for (const request of requests) printQuestion(out, { ...request, runId: run.runId }, { now, storeFlag })
+  const waits = openWaits(view)
+  if (waits.length > 0) heading(out, "Waits for signals")
+  for (const { name, deadline } of waits) {
+    const until = deadline === undefined ? "" : ` until ${new Date(deadline).toISOString()}`
+    printText(out, sanitize(`${name}${until}`), { indent: 2 })
+    out.line(dim(`    superstep runs signal ${typedId(run.runId)} ${shellWord(name)} JSON${storeFlag}`))
+  }
   if (view.outputs.length > 0) heading(out, "Outputs")
   for (const output of view.outputs) printValue(out, output)
   const { error } = view
-  const isIdle = holder === undefined && requests.length === 0
+  const isIdle = holder === undefined && requests.length + waits.length === 0
   if (isIdle && (run.status === "running" || run.status === "waiting")) {
     out.line()
     out.line(dim(`Resume it: superstep runs resume ${typedId(run.runId)}${storeFlag}`))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { readAnswer, readJsonAnswer } from "./read-input.ts"
+import { readAnswer, readJson } from "./read-input.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "t", call: "1", args: {} }
 
@@ -48,6 +48,6 @@ describe("an answer is parsed as the type that the question asks for", () => {
 })
 
 test("an answer in JSON is used unchanged", () => {
-  expect(readJsonAnswer('"yes"')).toBe("yes")
-  expect(() => readJsonAnswer("yes")).toThrow(/is not JSON/)
+  expect(readJson('"yes"', "It")).toBe("yes")
+  expect(() => readJson("yes", "It")).toThrow(/It is not JSON/)
 })

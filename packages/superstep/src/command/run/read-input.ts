@@ -177,9 +177,9 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-/** `--json-answer`. */
-export function readJsonAnswer(text: string): Json {
+/** `what` names the text in an error message. */
+export function readJson(text: string, what: string): Json {
   const value = parseJson(text)
   if (value !== undefined) return value
-  throw usageError(`--json-answer is not JSON: ${clipped(text, 60)}. Write a string in quotes: '"yes"'.`)
+  throw usageError(`${what} is not JSON: ${clipped(text, 60)}. Write a string in quotes: '"yes"'.`)
 }

@@ -28,9 +28,11 @@ export { type GraphInputOptions, graphText, leadsTo } from "./visit.ts"
 export {
   type GraphStateOptions,
   type GraphToolOptions,
+  type GraphWaitOptions,
   type GraphWorkOptions,
   graphAgent,
   graphState,
   graphTool,
+  graphWait,
   graphWorkflow,
 } from "./work-nodes.ts"

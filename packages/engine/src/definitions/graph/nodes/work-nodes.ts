@@ -1,8 +1,9 @@
-/** Nodes that do work: an agent's task, another workflow, a tool call, a change of the state. */
+/** Nodes that do work: an agent's task, another workflow, a tool call, a wait, a change of the state. */
 import type { Agent } from "../../../agents/index.ts"
 import { coreOf, runAgent } from "../../../agents/internal.ts"
 import type { Json, NodeId } from "../../../core/index.ts"
 import { expression, type Reference, textOf } from "../../../expressions/index.ts"
+import { jsonSchema } from "../../../tools/index.ts"
 import { type DefinitionNode, type SubWorkflow, toolCaller } from "../../definition-node.ts"
 import { plainJson } from "../../json-values.ts"
 import { words } from "./chat-nodes.ts"
@@ -87,8 +88,29 @@ export function graphTool(
   )
 }
 
+export interface GraphWaitOptions
+  extends GraphNodeOptions,
+    Pick<GraphWorkOptions, "edges" | "outputs" | "result"> {
+  /** The name of the signal. */
+  readonly signal: string
+  readonly schema?: Json | undefined
+  /** Milliseconds until `default` is the value, or the node fails. */
+  readonly timeout?: number | undefined
+  readonly default?: Json | undefined
+}
+
+/** Its output is the value of the signal. */
+export function graphWait(graph: GraphInfo, id: NodeId, options: GraphWaitOptions): DefinitionNode {
+  const { signal, schema: shape, timeout, default: fallback } = options
+  const schema = shape === undefined ? undefined : jsonSchema<Json>(shape)
+  const finish = finishing(options)
+  return makeNode(graph, id, { kind: "wait", ...options }, (visit, leave) =>
+    finish(visit, leave, () => visit.ctx.waitFor<Json>(signal, { schema, timeout, default: fallback })),
+  )
+}
+
 function finishing(
-  options: GraphWorkOptions,
+  options: Pick<GraphWorkOptions, "edges" | "outputs" | "result">,
 ): (visit: Visit, leave: Leave, work: () => Promise<Json>) => unknown {
   const follow: Follow = followAll(options.edges)
   const mapped = readOutputs(options.outputs)

@@ -26,6 +26,8 @@ export {
   type ToolStepOptions,
   teamEnds,
   toolStep,
+  type WaitStepOptions,
   type WorkflowStepOptions,
+  waitStep,
   workflowStep,
 } from "./work-steps.ts"

@@ -1,4 +1,4 @@
-/** Steps that are one node: an agent, another workflow, a question to a person, a tool call, a condition. */
+/** Steps that are one node: an agent, another workflow, a question to a person, a wait, a tool call, a condition. */
 import type { Agent } from "../../../agents/index.ts"
 import { type AgentCore, coreOf, textOf as replyText, runAgent } from "../../../agents/internal.ts"
 import type { Json } from "../../../core/index.ts"
@@ -87,6 +87,23 @@ export function humanStep(steps: StepList, id: string, options: HumanStepOptions
   return makeNode(steps, id, { kind: "human", ...policies }, async (view, ctx) => {
     const question = read.render(scopeOf(view))
     const output = await ctx.ask<Json>({ prompt: question, ...answers, to, timeout, default: fallback })
+    return leave(view, ctx, { output }, last)
+  })
+}
+
+export interface WaitStepOptions extends StepNodeOptions {
+  /** The name of the signal. */
+  readonly signal: string
+  readonly schema?: Json | undefined
+  readonly default?: Json | undefined
+}
+
+/** Its output is the value of the signal. `timeout` is the time until the default is the value, or the step fails. */
+export function waitStep(steps: StepList, id: string, options: WaitStepOptions): DefinitionNode {
+  const { signal, schema: shape, default: fallback, timeout, last, ...policies } = options
+  const schema = shape === undefined ? undefined : jsonSchema<Json>(shape)
+  return makeNode(steps, id, { kind: "wait", ...policies }, async (view, ctx) => {
+    const output = await ctx.waitFor<Json>(signal, { schema, timeout, default: fallback })
     return leave(view, ctx, { output }, last)
   })
 }

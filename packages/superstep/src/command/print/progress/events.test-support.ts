@@ -44,6 +44,7 @@ export const completed: RunResult = {
   outputs: ["done"],
   state: {},
   requests: [],
+  waits: [],
   undelivered: [],
   usage: { modelCalls: 1, inputTokens: 10, outputTokens: 5, usd: 0.01 },
   supersteps: 2,
