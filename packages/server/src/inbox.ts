@@ -1,20 +1,41 @@
 /** Routes of questions to people. */
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
-import type { StoredRequest } from "@superstep/engine"
-import type { Services } from "./runs.ts"
-import { problemSchema, requestSchema } from "./schemas.ts"
+import type { RequestQuery, StoredRequest } from "@superstep/engine"
+import type { Context } from "hono"
+import { type Env, isVisible, needs, principalOf, visibleRun } from "./access.ts"
+import { body, failure, requestSchema } from "./schemas.ts"
+import type { Services } from "./services.ts"
 
 const OUTCOMES = ["open", "delivering", "answered", "expired", "withdrawn"] as const
-const failure = (description: string) => ({
-  description,
-  content: { "application/problem+json": { schema: problemSchema } },
-})
+export function addInboxRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  const { runtime } = services
 
-export function addInboxRoutes(app: OpenAPIHono, { runtime }: Services): void {
+  /** A page of what the principal may see: a question belongs to whoever the run belongs to. */
+  async function visibleRequests(
+    c: Context<Env>,
+    cursor: string | undefined,
+    count: number,
+    query: RequestQuery,
+  ) {
+    const visible: StoredRequest[] = []
+    let after = cursor === undefined ? undefined : position(cursor)
+    for (;;) {
+      const rows = await runtime.requests({ ...query, after, limit: count })
+      for (const row of rows) {
+        const run = await runtime.store.run(row.runId)
+        if (run !== undefined && isVisible(principalOf(c), run)) visible.push(row)
+      }
+      const last = rows.at(-1)
+      if (last === undefined || visible.length >= count || rows.length < count) return visible.slice(0, count)
+      after = { runId: last.runId, id: last.id }
+    }
+  }
+
   app.openapi(
     createRoute({
       method: "get",
       path: "/v1/requests",
+      ...needs("viewer"),
       summary: "List questions to people, oldest first",
       request: {
         query: z.object({
@@ -30,26 +51,16 @@ export function addInboxRoutes(app: OpenAPIHono, { runtime }: Services): void {
         }),
       },
       responses: {
-        200: {
-          description: "A page; `next` is the cursor of the next one.",
-          content: {
-            "application/json": {
-              schema: z.object({ requests: z.array(requestSchema), next: z.string().optional() }),
-            },
-          },
-        },
+        200: body(
+          z.object({ requests: z.array(requestSchema), next: z.string().optional() }),
+          "A page; `next` is the cursor of the next one.",
+        ),
         422: failure("A filter is not valid."),
       },
     }),
     async (c) => {
       const { run, outcome, cursor, limit, ...query } = c.req.valid("query")
-      const rows = await runtime.requests({
-        ...query,
-        runId: run,
-        outcome: [outcome],
-        after: cursor === undefined ? undefined : position(cursor),
-        limit: limit + 1,
-      })
+      const rows = await visibleRequests(c, cursor, limit + 1, { ...query, runId: run, outcome: [outcome] })
       const page = rows.slice(0, limit)
       const last = rows.length > limit ? page.at(-1) : undefined
       const next = last === undefined ? undefined : `${encodeURIComponent(last.runId)}/${last.id}`
@@ -61,6 +72,7 @@ export function addInboxRoutes(app: OpenAPIHono, { runtime }: Services): void {
     createRoute({
       method: "post",
       path: "/v1/runs/{run}/requests/{request}/answer",
+      ...needs("operator"),
       summary: "Answer a question",
       request: {
         params: z.object({ run: z.string(), request: z.string() }),
@@ -86,8 +98,9 @@ export function addInboxRoutes(app: OpenAPIHono, { runtime }: Services): void {
     }),
     async (c) => {
       const { run, request } = c.req.valid("param")
-      const { value, by } = c.req.valid("json")
-      const delivery = await runtime.respond(run, request as StoredRequest["id"], value, { by })
+      const { value, by = principalOf(c).id } = c.req.valid("json")
+      const { runId } = await visibleRun(c, services, run)
+      const delivery = await runtime.respond(runId, request as StoredRequest["id"], value, { by })
       return c.json({ delivery }, 200)
     },
   )

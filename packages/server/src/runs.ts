@@ -1,33 +1,43 @@
 /** Routes of workflows and runs. */
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
-import { hasEnded, type RunResult, type Runtime, type StoredRun, SuperstepError } from "@superstep/engine"
+import {
+  hasEnded,
+  type RunQuery,
+  type RunResult,
+  type Runtime,
+  type StoredRun,
+  SuperstepError,
+} from "@superstep/engine"
+import {
+  type Env,
+  isVisible,
+  maySee,
+  needs,
+  ownLabels,
+  ownName,
+  type Principal,
+  principalOf,
+  tenantLabels,
+  tenantName,
+  visibleRun,
+} from "./access.ts"
 import { eventFormat, eventResponse } from "./events.ts"
-import type { Feeds } from "./feed.ts"
 import { problem } from "./problem.ts"
-import { listSchema, problemSchema, resultSchema, runSchema, startSchema, workflowSchema } from "./schemas.ts"
-
-export interface Services {
-  readonly runtime: Runtime
-  readonly workflows: ReadonlyMap<string, Parameters<Runtime["start"]>[0]>
-  readonly feeds: Feeds
-  /** Aborts when the server drains: streams end, and their clients connect elsewhere. */
-  readonly drain: AbortSignal
-  /** Milliseconds between heartbeats of a stream. */
-  readonly heartbeat: number
-}
+import {
+  body,
+  failure,
+  listSchema,
+  resultSchema,
+  runParam,
+  runSchema,
+  startSchema,
+  workflowSchema,
+} from "./schemas.ts"
+import type { Services } from "./services.ts"
 
 const MAX_WAIT = 60
 const DEFAULT_WAIT = 30
 
-const body = <T extends z.ZodType>(schema: T, description: string) => ({
-  description,
-  content: { "application/json": { schema } },
-})
-const failure = (description: string) => ({
-  description,
-  content: { "application/problem+json": { schema: problemSchema } },
-})
-const runParam = z.object({ run: z.string().openapi({ description: "The id of the run." }) })
 const eventQuery = z.object({
   after: z.coerce
     .number()
@@ -44,23 +54,28 @@ const eventQuery = z.object({
     .openapi({ description: "Levels of sub-workflows; 0: none." }),
 })
 
-export function addRunRoutes(app: OpenAPIHono, services: Services): void {
+export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { runtime, workflows, feeds, drain, heartbeat } = services
 
   app.openapi(
     createRoute({
       method: "get",
       path: "/v1/workflows",
+      ...needs("viewer"),
       summary: "List the workflows of this server",
       responses: { 200: body(z.object({ workflows: z.array(workflowSchema) }), "By name.") },
     }),
-    (c) => c.json({ workflows: [...workflows.values()].map(workflowData) }, 200),
+    (c) => {
+      const visible = [...workflows.values()].filter(({ name }) => maySee(principalOf(c), name))
+      return c.json({ workflows: visible.map(workflowData) }, 200)
+    },
   )
 
   app.openapi(
     createRoute({
       method: "post",
       path: "/v1/workflows/{workflow}/runs",
+      ...needs("operator"),
       summary: "Start a run",
       description:
         "Waits for the result, up to 30 seconds or as long as `Prefer: wait=N` says, then answers 202. `Prefer: respond-async` answers 202 at once; `Accept: text/event-stream` answers with the run's events. With an `Idempotency-Key`, a second request joins the first one's run.",
@@ -81,11 +96,17 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
       },
     }),
     async (c) => {
-      const workflow = workflows.get(c.req.valid("param").workflow)
-      if (workflow === undefined) throw workflowUnknown(c.req.valid("param").workflow, [...workflows.keys()])
-      const { input, ...options } = c.req.valid("json")
-      const key = c.req.valid("header")["idempotency-key"]
-      const run = runtime.start(workflow, input as never, { ...options, key })
+      const principal = principalOf(c)
+      const name = c.req.valid("param").workflow
+      const workflow = maySee(principal, name) ? workflows.get(name) : undefined
+      if (workflow === undefined) throw workflowUnknown(name)
+      const { input, labels, thread, ...options } = c.req.valid("json")
+      const run = runtime.start(workflow, input as never, {
+        ...options,
+        key: tenantName(principal, c.req.valid("header")["idempotency-key"]),
+        thread: tenantName(principal, thread),
+        labels: tenantLabels(principal, labels),
+      })
       const settled = run.result
       // Who only follows the run hears of its failure by the events.
       settled.catch(() => undefined)
@@ -98,7 +119,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
       const wait = preferredWait(c.req.valid("header").prefer)
       const result = wait === 0 ? undefined : await within(settled, wait * 1_000, drain)
       if (result !== undefined) return c.json(resultData(result) as never, 200)
-      return c.json(runData((await runtime.store.run(row.runId)) ?? row), 202)
+      return c.json(runData(principal, (await runtime.store.run(row.runId)) ?? row), 202)
     },
   )
 
@@ -106,6 +127,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
     createRoute({
       method: "get",
       path: "/v1/runs",
+      ...needs("viewer"),
       summary: "List runs, newest first",
       request: { query: listSchema },
       responses: {
@@ -117,11 +139,18 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
       },
     }),
     async (c) => {
-      const { cursor, limit, label, ...query } = c.req.valid("query")
-      const rows = await runtime.runs({ ...query, labels: label, before: cursor, limit: limit + 1 })
+      const principal = principalOf(c)
+      const { cursor, limit, label, thread, key, ...filter } = c.req.valid("query")
+      const query = {
+        ...filter,
+        thread: tenantName(principal, thread),
+        key: tenantName(principal, key),
+        labels: tenantLabels(principal, label),
+      }
+      const rows = await visibleRuns(runtime, principal, query, cursor, limit + 1)
       const page = rows.slice(0, limit)
       const next = rows.length > limit ? page.at(-1)?.runId : undefined
-      return c.json({ runs: page.map(runData), next }, 200)
+      return c.json({ runs: page.map((row) => runData(principal, row)), next }, 200)
     },
   )
 
@@ -129,17 +158,20 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
     createRoute({
       method: "get",
       path: "/v1/runs/{run}",
+      ...needs("viewer"),
       summary: "Show a run",
       request: { params: runParam },
       responses: { 200: body(runSchema, "Its row."), 404: failure("No such run.") },
     }),
-    async (c) => c.json(runData(await knownRun(runtime, c.req.valid("param").run)), 200),
+    async (c) =>
+      c.json(runData(principalOf(c), await visibleRun(c, services, c.req.valid("param").run)), 200),
   )
 
   app.openapi(
     createRoute({
       method: "get",
       path: "/v1/runs/{run}/result",
+      ...needs("viewer"),
       summary: "The result of a run: outputs, state, usage, open questions",
       request: { params: runParam },
       responses: {
@@ -149,8 +181,8 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
       },
     }),
     async (c) => {
-      const row = await knownRun(runtime, c.req.valid("param").run)
-      if (row.status !== "waiting" && !hasEnded(row)) return c.json(runData(row), 202)
+      const row = await visibleRun(c, services, c.req.valid("param").run)
+      if (row.status !== "waiting" && !hasEnded(row)) return c.json(runData(principalOf(c), row), 202)
       return c.json(resultData(await runtime.get(row.runId).result) as never, 200)
     },
   )
@@ -159,6 +191,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
     createRoute({
       method: "delete",
       path: "/v1/runs/{run}",
+      ...needs("operator"),
       summary: "Delete a run that has ended",
       request: { params: runParam },
       responses: {
@@ -168,7 +201,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
       },
     }),
     async (c) => {
-      await runtime.remove(c.req.valid("param").run)
+      await runtime.remove((await visibleRun(c, services, c.req.valid("param").run)).runId)
       return c.body(null, 204)
     },
   )
@@ -177,6 +210,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/runs/{run}/cancel",
+      ...needs("operator"),
       summary: "Cancel a run",
       request: {
         params: runParam,
@@ -195,10 +229,10 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
     }),
     async (c) => {
       const { run } = c.req.valid("param")
-      const row = await knownRun(runtime, run)
+      const row = await visibleRun(c, services, run)
       if (hasEnded(row)) throw new SuperstepError("RUN_OVER", `Run "${run}" is ${row.status}.`, { run })
       await runtime.cancel(run, c.req.valid("json")?.reason)
-      return c.json(runData(await knownRun(runtime, run)), 200)
+      return c.json(runData(principalOf(c), await visibleRun(c, services, run)), 200)
     },
   )
 
@@ -206,6 +240,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
     createRoute({
       method: "get",
       path: "/v1/runs/{run}/events",
+      ...needs("viewer"),
       summary: "Stream a run's events",
       description:
         "Server-sent events, or NDJSON by `Accept: application/x-ndjson`. The id of an event is its number: connect again with `Last-Event-ID` or `after` and nothing is missed or repeated. The last frame is always `end`.",
@@ -217,7 +252,7 @@ export function addRunRoutes(app: OpenAPIHono, services: Services): void {
       },
     }),
     async (c) => {
-      const row = await knownRun(runtime, c.req.valid("param").run)
+      const row = await visibleRun(c, services, c.req.valid("param").run)
       const format = eventFormat(c.req.header("accept"))
       if (format === undefined) {
         const text = "Events are text/event-stream or application/x-ndjson. Accept one of them."
@@ -242,7 +277,7 @@ function workflowData({ name, program }: { readonly name: string; readonly progr
   return { name, nodes: graph.nodes.map(({ id }) => id) }
 }
 
-export function runData(run: StoredRun): z.infer<typeof runSchema> {
+export function runData(principal: Principal, run: StoredRun): z.infer<typeof runSchema> {
   const {
     runId: id,
     workflow,
@@ -262,9 +297,9 @@ export function runData(run: StoredRun): z.infer<typeof runSchema> {
     status: status as z.infer<typeof runSchema>["status"],
     createdAt,
     updatedAt,
-    key,
-    thread,
-    labels,
+    key: ownName(principal, key),
+    thread: ownName(principal, thread),
+    labels: ownLabels(labels),
     wakeAt,
     forkOf: forkOf === undefined ? undefined : { run: forkOf.runId, seq: forkOf.seq },
     error,
@@ -277,10 +312,22 @@ function resultData({ runId, status, outputs, state, usage, requests, error }: R
   return { id: runId, status, outputs, state, usage, requests, error: shown }
 }
 
-export async function knownRun(runtime: Runtime, runId: string): Promise<StoredRun> {
-  const row = await runtime.store.run(runId)
-  if (row !== undefined) return row
-  throw new SuperstepError("RUN_UNKNOWN", `There is no run "${runId}".`, { run: runId })
+/** A page of what the principal may see. */
+async function visibleRuns(
+  runtime: Runtime,
+  principal: Principal,
+  query: RunQuery,
+  cursor: string | undefined,
+  count: number,
+): Promise<readonly StoredRun[]> {
+  const visible: StoredRun[] = []
+  let before = cursor
+  for (;;) {
+    const rows = await runtime.runs({ ...query, before, limit: count })
+    visible.push(...rows.filter((row) => isVisible(principal, row)))
+    if (visible.length >= count || rows.length < count) return visible.slice(0, count)
+    before = rows.at(-1)?.runId
+  }
 }
 
 /** The row of a run that was just started. If it could not be, the error is its result's. */
@@ -296,11 +343,9 @@ async function rowOf(
   }
 }
 
-function workflowUnknown(name: string, known: readonly string[]): SuperstepError {
-  return new SuperstepError(
-    "WORKFLOW_UNKNOWN",
-    `There is no workflow "${name}"; there are ${known.join(", ")}.`,
-  )
+function workflowUnknown(name: string): SuperstepError {
+  const text = `There is no workflow "${name}". GET /v1/workflows lists them.`
+  return new SuperstepError("WORKFLOW_UNKNOWN", text)
 }
 
 /** Seconds. RFC 7240. */

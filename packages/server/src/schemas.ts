@@ -1,6 +1,20 @@
 /** The wire format of the API: what requests must have, and what responses have. */
 import { z } from "@hono/zod-openapi"
 
+/** A response with a JSON body. */
+export const body = <T extends z.ZodType>(schema: T, description: string) => ({
+  description,
+  content: { "application/json": { schema } },
+})
+
+/** A response with a problem. */
+export const failure = (description: string) => ({
+  description,
+  content: { "application/problem+json": { schema: problemSchema } },
+})
+
+export const runParam = z.object({ run: z.string().openapi({ description: "The id of the run." }) })
+
 const json = z.unknown().openapi({ description: "Any JSON value." })
 const labels = z.record(z.string(), z.string())
 const time = z.number().int().openapi({ description: "Milliseconds since 1970-01-01 UTC." })

@@ -1,7 +1,9 @@
 /** The API by its fetch handler: what a client sends, and what it gets. */
 import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
 import { afterEach, expect, test } from "vitest"
-import { createServer, type Server } from "./server.ts"
+import { type Principal, ROLES } from "./access.ts"
+import { listen } from "./listen.ts"
+import { createServer, type Server, type ServerOptions } from "./server.ts"
 
 const greet = workflow("greet")
   .start(node("greet", (name: string) => `Hello ${name}`))
@@ -15,10 +17,10 @@ afterEach(async () => {
   for (const runtime of open.splice(0)) await runtime.close()
 })
 
-function serve(): { server: Server; runtime: Runtime } {
+function serve(auth?: ServerOptions["auth"]): { server: Server; runtime: Runtime } {
   const runtime = new Runtime({ store: memoryStore(), workflows: [greet, ask] })
   open.push(runtime)
-  return { server: createServer({ runtime, workflows: [greet, ask] as never, heartbeat: 5 }), runtime }
+  return { server: createServer({ runtime, workflows: [greet, ask] as never, heartbeat: 5, auth }), runtime }
 }
 
 function post(server: Server, path: string, body: unknown, headers: Record<string, string> = {}) {
@@ -113,4 +115,69 @@ test("draining ends open streams with a request to connect again", async () => {
   server.drain()
   expect(await stream.text()).toContain('event: end\ndata: {"reason":"reconnect"}')
   expect((await get(server, "/readyz")).status).toBe(503)
+})
+
+const people: Record<string, Principal> = {
+  ada: { id: "ada", role: "operator", tenant: "a" },
+  bob: { id: "bob", role: "operator", tenant: "b" },
+  eve: { id: "eve", role: "viewer" },
+}
+const as = (name: string) => ({ authorization: name })
+
+test("a principal sees what belongs to its tenant, and nothing else", async () => {
+  const { server } = serve((request) => people[request.headers.get("authorization") ?? ""])
+  const key = { "idempotency-key": "same" }
+  const ofAda = await post(server, "/v1/workflows/ask/runs", { input: 1 }, { ...as("ada"), ...key })
+  const ofBob = await post(server, "/v1/workflows/ask/runs", { input: 2 }, { ...as("bob"), ...key })
+  const [{ id: ada }, { id: bob }] = (await Promise.all([ofAda.json(), ofBob.json()])) as {
+    id: string
+  }[] as never
+  expect(ada).not.toBe(bob)
+  const idsOf = async (name: string, path: string, list: string) => {
+    const page = (await (await get(server, path, as(name))).json()) as Record<
+      string,
+      { id: string; run?: string }[]
+    >
+    return page[list]?.map(({ id, run }) => run ?? id)
+  }
+  expect(await idsOf("ada", "/v1/runs", "runs")).toEqual([ada])
+  expect(await idsOf("bob", "/v1/requests", "requests")).toEqual([bob])
+  expect((await idsOf("eve", "/v1/runs", "runs"))?.sort()).toEqual([ada, bob].sort())
+  for (const path of ["", "/events", "/result"]) {
+    expect((await get(server, `/v1/runs/${bob}${path}`, as("ada"))).status).toBe(404)
+  }
+  const listed = (await (await get(server, "/v1/requests", as("bob"))).json()) as {
+    requests: { id: string }[]
+  }
+  const answer = `/v1/runs/${bob}/requests/${listed.requests[0]?.id}/answer`
+  expect((await post(server, answer, { value: "x" }, as("ada"))).status).toBe(404)
+  expect((await post(server, `/v1/runs/${bob}/cancel`, {}, as("ada"))).status).toBe(404)
+  expect((await post(server, answer, { value: "x" }, as("bob"))).status).toBe(200)
+})
+
+test("a route needs its role, and every request somebody who is known", async () => {
+  const { server } = serve((request) => people[request.headers.get("authorization") ?? ""])
+  expect((await post(server, "/v1/workflows/greet/runs", { input: "x" }, as("eve"))).status).toBe(403)
+  expect((await get(server, "/v1/runs")).status).toBe(401)
+  expect((await get(server, "/healthz")).status).toBe(200)
+})
+
+test("every route of the API says which role it needs", async () => {
+  const { server } = serve()
+  const { paths } = (await (await get(server, "/openapi.json")).json()) as {
+    paths: Record<string, Record<string, { "x-role"?: string }>>
+  }
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, route]) => [`${method} ${path}`, route["x-role"]] as const),
+  )
+  expect(routes.length).toBeGreaterThan(5)
+  for (const [route, role] of routes) expect(ROLES, route).toContain(role)
+})
+
+test("a server without authentication listens to this machine only", async () => {
+  const { server } = serve()
+  await expect(listen(server, { host: "0.0.0.0", port: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
+  const listening = await listen(server, { port: 0 })
+  expect((await fetch(`${listening.url}/healthz`)).status).toBe(200)
+  await listening.close()
 })

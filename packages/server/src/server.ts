@@ -3,15 +3,12 @@ import { OpenAPIHono } from "@hono/zod-openapi"
 import type { Runtime } from "@superstep/engine"
 import { bodyLimit } from "hono/body-limit"
 import { secureHeaders } from "hono/secure-headers"
+import { type Env, OWNER, type Principal } from "./access.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
-import { addRunRoutes, type Services } from "./runs.ts"
-
-/** Who sends a request. */
-export interface Principal {
-  readonly id: string
-}
+import { addRunRoutes } from "./runs.ts"
+import type { Services } from "./services.ts"
 
 export interface ServerOptions {
   readonly runtime: Runtime
@@ -48,16 +45,17 @@ export function createServer(options: ServerOptions): Server {
     drain: draining.signal,
     heartbeat,
   }
-  const app = new OpenAPIHono({ defaultHook: invalidRequest as never })
+  const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
   app.use(secureHeaders())
   app.use(bodyLimit({ maxSize: maxBody, onError: () => tooLarge(maxBody) }))
   app.use(async (c, next) => {
-    if (auth === undefined || OPEN_PATHS.has(c.req.path)) return await next()
-    if ((await auth(c.req.raw)) === undefined) {
+    const principal = auth === undefined || OPEN_PATHS.has(c.req.path) ? OWNER : await auth(c.req.raw)
+    if (principal === undefined) {
       const response = problem(401, "NOT_AUTHENTICATED", "Send a valid key: Authorization: Bearer <key>.")
       response.headers.set("www-authenticate", "Bearer")
       return response
     }
+    c.set("principal", principal)
     return await next()
   })
   app.get("/healthz", (c) => c.json({ ok: true }))
