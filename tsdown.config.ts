@@ -45,6 +45,7 @@ const packages = [
   "packages/engine",
   "packages/mcp",
   "packages/retrieval",
+  "packages/server",
   "packages/store-postgres",
   "packages/store-sqlite",
   "packages/superstep",

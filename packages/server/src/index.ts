@@ -1,0 +1,4 @@
+/** Superstep workflows over HTTP. */
+export type { Principal, Role } from "./access.ts"
+export { type Listening, type ListenOptions, listen } from "./listen.ts"
+export { createServer, type Server, type ServerOptions } from "./server.ts"

@@ -1,0 +1,63 @@
+/** The server on a port of this machine. */
+import { createServer as createHttpServer, type Server as HttpServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { getRequestListener } from "@hono/node-server"
+import { SuperstepError } from "@superstep/engine"
+import type { Server } from "./server.ts"
+
+export interface ListenOptions {
+  /** 0 chooses a free one. Default: 4111. */
+  readonly port?: number | undefined
+  /** Default: 127.0.0.1, this machine only. */
+  readonly host?: string | undefined
+  /** Listens to other machines although nobody is authenticated. */
+  readonly insecure?: boolean | undefined
+}
+
+export interface Listening {
+  readonly port: number
+  readonly url: string
+  /** Ends streams, and lets other requests finish for at most `grace` milliseconds. */
+  close(options?: { readonly grace?: number | undefined }): Promise<void>
+}
+
+const DEFAULT_PORT = 4_111
+const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"])
+/** Milliseconds: a client that sends its headers or its body more slowly is cut off. */
+const HEADERS_TIMEOUT = 10_000
+const REQUEST_TIMEOUT = 60_000
+const MAX_CONNECTIONS = 10_000
+
+export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {
+  const { port = DEFAULT_PORT, host = "127.0.0.1", insecure = false } = options
+  if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
+  const http = createHttpServer(
+    { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
+    getRequestListener((request) => server.fetch(request)),
+  )
+  http.maxConnections = MAX_CONNECTIONS
+  await new Promise<void>((resolve, reject) => {
+    http.once("error", reject).listen(port, host, resolve)
+  })
+  const { port: chosen } = http.address() as AddressInfo
+  const shown = host.includes(":") ? `[${host}]` : host
+  return {
+    port: chosen,
+    url: `http://${shown}:${chosen}`,
+    close: ({ grace = 10_000 } = {}) => close(http, server, grace),
+  }
+}
+
+async function close(http: HttpServer, server: Server, grace: number): Promise<void> {
+  server.drain()
+  const closed = new Promise<void>((resolve) => http.close(() => resolve()))
+  http.closeIdleConnections()
+  const timer = setTimeout(() => http.closeAllConnections(), grace)
+  await closed
+  clearTimeout(timer)
+}
+
+function unprotected(host: string): SuperstepError {
+  const text = `This server has no authentication, so it does not listen on ${host}, where others can reach it. Set auth, listen on 127.0.0.1, or allow it with insecure: true.`
+  return new SuperstepError("OPTION_INVALID", text)
+}

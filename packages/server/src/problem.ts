@@ -1,0 +1,111 @@
+/**
+ * Errors as problem+json (RFC 9457). The `code` is the one of docs/errors.md. An error that is not one of ours may quote
+ * anything, so its text stays in the log.
+ */
+import { isSuperstepError } from "@superstep/engine"
+import type { Context } from "hono"
+import { HTTPException } from "hono/http-exception"
+import type { ContentfulStatusCode } from "hono/utils/http-status"
+
+export interface Problem {
+  readonly type: "about:blank"
+  readonly title: string
+  readonly status: number
+  readonly code: string
+  readonly detail: string
+  readonly run?: string | undefined
+  /** What is wrong in the request, by place. */
+  readonly problems?: readonly { readonly in: string; readonly message: string }[] | undefined
+}
+
+const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
+  RUN_UNKNOWN: 404,
+  WORKFLOW_UNKNOWN: 404,
+  REQUEST_UNKNOWN: 404,
+  INPUT_INVALID: 422,
+  REQUEST_INVALID: 422,
+  OPTION_INVALID: 422,
+  FLOW_KEY_INVALID: 422,
+  VALUE_TOO_LARGE: 413,
+  REQUEST_ANSWERED: 409,
+  REQUEST_EXPIRED: 409,
+  REQUEST_NOT_OPEN: 409,
+  KEY_TAKEN: 409,
+  RUN_EXISTS: 409,
+  RUN_HELD: 409,
+  RUN_KEPT: 409,
+  RUN_OVER: 409,
+  RUN_QUARANTINED: 409,
+  RUN_NOT_QUARANTINED: 409,
+  THREAD_BUSY: 409,
+  GRAPH_CHANGED: 409,
+  RUNTIME_CLOSED: 503,
+  STORE_AWAY: 503,
+  STORE_LOCKED: 503,
+  MAIL_UNREAD: 503,
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad request",
+  401: "Not authenticated",
+  403: "Not allowed",
+  404: "Not found",
+  406: "Not acceptable",
+  409: "Conflict",
+  413: "Too large",
+  415: "Unsupported media type",
+  422: "Invalid",
+  500: "Internal error",
+  503: "Unavailable",
+}
+
+export function problem(
+  status: ContentfulStatusCode,
+  code: string,
+  detail: string,
+  more: Pick<Problem, "run" | "problems"> = {},
+): Response {
+  const body: Problem = {
+    type: "about:blank",
+    title: TITLES[status] ?? "Error",
+    status,
+    code,
+    detail,
+    ...more,
+  }
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "content-type": "application/problem+json" },
+  })
+}
+
+/** What a handler threw, as a response. `report` gets what the client must not see. */
+export function problemOf(error: unknown, report: (error: unknown) => void): Response {
+  if (error instanceof HTTPException)
+    return problem(error.status as ContentfulStatusCode, "HTTP", error.message)
+  if (isSuperstepError(error)) {
+    const status = STATUS[error.code]
+    if (status !== undefined) return problem(status, error.code, error.message, { run: error.run })
+  }
+  report(error)
+  return problem(500, "INTERNAL", "The server failed to answer. Its log has the cause.")
+}
+
+interface Failed {
+  readonly success: boolean
+  readonly target?: string
+  readonly error?: { readonly issues: readonly { readonly path: PropertyKey[]; readonly message: string }[] }
+}
+
+/** For zod-openapi: what is wrong with a request, all at once. */
+export function invalidRequest(result: Failed, _: Context): Response | undefined {
+  if (result.success || result.error === undefined) return undefined
+  const place = result.target === "json" ? "body" : (result.target ?? "request")
+  const problems = result.error.issues.map(({ path, message }) => ({
+    in: [place, ...path.map(String)].join("."),
+    message,
+  }))
+  const first = problems[0]
+  const detail = first === undefined ? "The request is not valid." : `${first.in}: ${first.message}`
+  return problem(422, "REQUEST_INVALID", detail, { problems })
+}

@@ -1,0 +1,378 @@
+/** Routes of workflows and runs. */
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
+import {
+  hasEnded,
+  type RunQuery,
+  type RunResult,
+  type Runtime,
+  type StoredRun,
+  SuperstepError,
+} from "@superstep/engine"
+import {
+  type Env,
+  isVisible,
+  maySee,
+  needs,
+  ownLabels,
+  ownName,
+  type Principal,
+  principalOf,
+  tenantLabels,
+  tenantName,
+  visibleRun,
+} from "./access.ts"
+import { eventFormat, eventResponse } from "./events.ts"
+import { problem } from "./problem.ts"
+import {
+  body,
+  failure,
+  listSchema,
+  resultSchema,
+  runParam,
+  runSchema,
+  startSchema,
+  workflowSchema,
+} from "./schemas.ts"
+import type { Services } from "./services.ts"
+
+const MAX_WAIT = 60
+const DEFAULT_WAIT = 30
+
+const eventQuery = z.object({
+  after: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .openapi({ description: "The number of the last event you have." }),
+  types: z.string().optional().openapi({ description: "Only these types, separated by commas." }),
+  depth: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .openapi({ description: "Levels of sub-workflows; 0: none." }),
+})
+
+export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  const { runtime, workflows, feeds, drain, heartbeat } = services
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/workflows",
+      ...needs("viewer"),
+      summary: "List the workflows of this server",
+      responses: { 200: body(z.object({ workflows: z.array(workflowSchema) }), "By name.") },
+    }),
+    (c) => {
+      const visible = [...workflows.values()].filter(({ name }) => maySee(principalOf(c), name))
+      return c.json({ workflows: visible.map(workflowData) }, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/workflows/{workflow}/runs",
+      ...needs("operator"),
+      summary: "Start a run",
+      description:
+        "Waits for the result, up to 30 seconds or as long as `Prefer: wait=N` says, then answers 202. `Prefer: respond-async` answers 202 at once; `Accept: text/event-stream` answers with the run's events. With an `Idempotency-Key`, a second request joins the first one's run.",
+      request: {
+        params: z.object({ workflow: z.string() }),
+        headers: z.object({
+          prefer: z.string().optional(),
+          "idempotency-key": z.string().min(1).max(200).optional(),
+        }),
+        body: { required: true, content: { "application/json": { schema: startSchema } } },
+      },
+      responses: {
+        200: body(resultSchema, "The run has ended, or waits for a person."),
+        202: body(runSchema, "The run continues; `Location` has its address."),
+        404: failure("No such workflow."),
+        409: failure("The thread is busy, or the run exists with another input."),
+        422: failure("The workflow does not accept the input."),
+      },
+    }),
+    async (c) => {
+      const principal = principalOf(c)
+      const name = c.req.valid("param").workflow
+      const workflow = maySee(principal, name) ? workflows.get(name) : undefined
+      if (workflow === undefined) throw workflowUnknown(name)
+      const { input, labels, thread, ...options } = c.req.valid("json")
+      const run = runtime.start(workflow, input as never, {
+        ...options,
+        key: tenantName(principal, c.req.valid("header")["idempotency-key"]),
+        thread: tenantName(principal, thread),
+        labels: tenantLabels(principal, labels),
+      })
+      const settled = run.result
+      // Who only follows the run hears of its failure by the events.
+      settled.catch(() => undefined)
+      const row = await rowOf(runtime, run, settled)
+      c.header("location", `/v1/runs/${encodeURIComponent(row.runId)}`)
+      if (/\btext\/event-stream\b/.test(c.req.header("accept") ?? "")) {
+        const all = { after: 0, types: undefined, depth: undefined, heartbeat }
+        return eventResponse(feeds, row, "sse", all, { request: c.req.raw.signal, drain }) as never
+      }
+      const wait = preferredWait(c.req.valid("header").prefer)
+      const result = wait === 0 ? undefined : await within(settled, wait * 1_000, drain)
+      if (result !== undefined) return c.json(resultData(result) as never, 200)
+      return c.json(runData(principal, (await runtime.store.run(row.runId)) ?? row), 202)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs",
+      ...needs("viewer"),
+      summary: "List runs, newest first",
+      request: { query: listSchema },
+      responses: {
+        200: body(
+          z.object({ runs: z.array(runSchema), next: z.string().optional() }),
+          "A page; `next` is the cursor of the next one.",
+        ),
+        422: failure("A filter is not valid."),
+      },
+    }),
+    async (c) => {
+      const principal = principalOf(c)
+      const { cursor, limit, label, thread, key, ...filter } = c.req.valid("query")
+      const query = {
+        ...filter,
+        thread: tenantName(principal, thread),
+        key: tenantName(principal, key),
+        labels: tenantLabels(principal, label),
+      }
+      const rows = await visibleRuns(runtime, principal, query, cursor, limit + 1)
+      const page = rows.slice(0, limit)
+      const next = rows.length > limit ? page.at(-1)?.runId : undefined
+      return c.json({ runs: page.map((row) => runData(principal, row)), next }, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs/{run}",
+      ...needs("viewer"),
+      summary: "Show a run",
+      request: { params: runParam },
+      responses: { 200: body(runSchema, "Its row."), 404: failure("No such run.") },
+    }),
+    async (c) =>
+      c.json(runData(principalOf(c), await visibleRun(c, services, c.req.valid("param").run)), 200),
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs/{run}/result",
+      ...needs("viewer"),
+      summary: "The result of a run: outputs, state, usage, open questions",
+      request: { params: runParam },
+      responses: {
+        200: body(resultSchema, "The run has ended, or waits for a person."),
+        202: body(runSchema, "The run is still executing."),
+        404: failure("No such run."),
+      },
+    }),
+    async (c) => {
+      const row = await visibleRun(c, services, c.req.valid("param").run)
+      if (row.status !== "waiting" && !hasEnded(row)) return c.json(runData(principalOf(c), row), 202)
+      return c.json(resultData(await runtime.get(row.runId).result) as never, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "delete",
+      path: "/v1/runs/{run}",
+      ...needs("operator"),
+      summary: "Delete a run that has ended",
+      request: { params: runParam },
+      responses: {
+        204: { description: "Deleted." },
+        404: failure("No such run."),
+        409: failure("In flight."),
+      },
+    }),
+    async (c) => {
+      await runtime.remove((await visibleRun(c, services, c.req.valid("param").run)).runId)
+      return c.body(null, 204)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/cancel",
+      ...needs("operator"),
+      summary: "Cancel a run",
+      request: {
+        params: runParam,
+        body: {
+          required: false,
+          content: {
+            "application/json": { schema: z.object({ reason: z.string().max(1_000).optional() }).strict() },
+          },
+        },
+      },
+      responses: {
+        200: body(runSchema, "Cancelled, and journaled."),
+        404: failure("No such run."),
+        409: failure("It has ended."),
+      },
+    }),
+    async (c) => {
+      const { run } = c.req.valid("param")
+      const row = await visibleRun(c, services, run)
+      if (hasEnded(row)) throw new SuperstepError("RUN_OVER", `Run "${run}" is ${row.status}.`, { run })
+      await runtime.cancel(run, c.req.valid("json")?.reason)
+      return c.json(runData(principalOf(c), await visibleRun(c, services, run)), 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs/{run}/events",
+      ...needs("viewer"),
+      summary: "Stream a run's events",
+      description:
+        "Server-sent events, or NDJSON by `Accept: application/x-ndjson`. The id of an event is its number: connect again with `Last-Event-ID` or `after` and nothing is missed or repeated. The last frame is always `end`.",
+      request: { params: runParam, query: eventQuery },
+      responses: {
+        200: { description: "Events, until the run has ended." },
+        404: failure("No such run."),
+        406: failure("Neither format is accepted."),
+      },
+    }),
+    async (c) => {
+      const row = await visibleRun(c, services, c.req.valid("param").run)
+      const format = eventFormat(c.req.header("accept"))
+      if (format === undefined) {
+        const text = "Events are text/event-stream or application/x-ndjson. Accept one of them."
+        return problem(406, "NOT_ACCEPTABLE", text)
+      }
+      const { after, types, depth } = c.req.valid("query")
+      const last = c.req.header("last-event-id")
+      const from = after ?? (last !== undefined && /^\d{1,15}$/.test(last) ? Number(last) : 0)
+      const options = {
+        after: from,
+        types: types === undefined ? undefined : new Set(types.split(",")),
+        depth,
+        heartbeat,
+      }
+      return eventResponse(feeds, row, format, options, { request: c.req.raw.signal, drain })
+    },
+  )
+}
+
+function workflowData({ name, program }: { readonly name: string; readonly program: unknown }) {
+  const { graph } = program as { graph: { nodes: readonly { readonly id: string }[] } }
+  return { name, nodes: graph.nodes.map(({ id }) => id) }
+}
+
+export function runData(principal: Principal, run: StoredRun): z.infer<typeof runSchema> {
+  const {
+    runId: id,
+    workflow,
+    status,
+    createdAt,
+    updatedAt,
+    key,
+    thread,
+    labels,
+    wakeAt,
+    forkOf,
+    error,
+  } = run
+  return {
+    id,
+    workflow,
+    status: status as z.infer<typeof runSchema>["status"],
+    createdAt,
+    updatedAt,
+    key: ownName(principal, key),
+    thread: ownName(principal, thread),
+    labels: ownLabels(labels),
+    wakeAt,
+    forkOf: forkOf === undefined ? undefined : { run: forkOf.runId, seq: forkOf.seq },
+    error,
+  }
+}
+
+function resultData({ runId, status, outputs, state, usage, requests, error }: RunResult<unknown, unknown>) {
+  const shown =
+    error === undefined ? undefined : { code: error.code, message: error.message, node: error.node }
+  return { id: runId, status, outputs, state, usage, requests, error: shown }
+}
+
+/** A page of what the principal may see. */
+async function visibleRuns(
+  runtime: Runtime,
+  principal: Principal,
+  query: RunQuery,
+  cursor: string | undefined,
+  count: number,
+): Promise<readonly StoredRun[]> {
+  const visible: StoredRun[] = []
+  let before = cursor
+  for (;;) {
+    const rows = await runtime.runs({ ...query, before, limit: count })
+    visible.push(...rows.filter((row) => isVisible(principal, row)))
+    if (visible.length >= count || rows.length < count) return visible.slice(0, count)
+    before = rows.at(-1)?.runId
+  }
+}
+
+/** The row of a run that was just started. If it could not be, the error is its result's. */
+async function rowOf(
+  runtime: Runtime,
+  run: { readonly id: string },
+  result: Promise<unknown>,
+): Promise<StoredRun> {
+  for (;;) {
+    const row = await runtime.store.run(run.id)
+    if (row !== undefined) return row
+    await Promise.race([result, new Promise((resolve) => setImmediate(resolve))])
+  }
+}
+
+function workflowUnknown(name: string): SuperstepError {
+  const text = `There is no workflow "${name}". GET /v1/workflows lists them.`
+  return new SuperstepError("WORKFLOW_UNKNOWN", text)
+}
+
+/** Seconds. RFC 7240. */
+function preferredWait(prefer = ""): number {
+  if (/\brespond-async\b/i.test(prefer)) return 0
+  const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
+  return seconds === undefined ? DEFAULT_WAIT : Math.min(MAX_WAIT, Number(seconds))
+}
+
+async function within<T>(
+  promise: Promise<T>,
+  milliseconds: number,
+  stop: AbortSignal,
+): Promise<T | undefined> {
+  let done = () => {}
+  const late = new Promise<undefined>((resolve) => {
+    const timer = setTimeout(() => done(), milliseconds)
+    done = () => {
+      clearTimeout(timer)
+      stop.removeEventListener("abort", done)
+      resolve(undefined)
+    }
+    stop.addEventListener("abort", done)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    done()
+  }
+}

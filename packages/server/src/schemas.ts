@@ -1,0 +1,131 @@
+/** The wire format of the API: what requests must have, and what responses have. */
+import { z } from "@hono/zod-openapi"
+
+/** A response with a JSON body. */
+export const body = <T extends z.ZodType>(schema: T, description: string) => ({
+  description,
+  content: { "application/json": { schema } },
+})
+
+/** A response with a problem. */
+export const failure = (description: string) => ({
+  description,
+  content: { "application/problem+json": { schema: problemSchema } },
+})
+
+export const runParam = z.object({ run: z.string().openapi({ description: "The id of the run." }) })
+
+const json = z.unknown().openapi({ description: "Any JSON value." })
+const labels = z.record(z.string(), z.string())
+const time = z.number().int().openapi({ description: "Milliseconds since 1970-01-01 UTC." })
+
+export const STATUSES = [
+  "queued",
+  "running",
+  "waiting",
+  "quarantined",
+  "completed",
+  "failed",
+  "cancelled",
+  "limit",
+] as const
+
+export const workflowSchema = z.object({ name: z.string(), nodes: z.array(z.string()) }).openapi("Workflow")
+
+export const runSchema = z
+  .object({
+    id: z.string(),
+    workflow: z.string(),
+    status: z.enum(STATUSES),
+    createdAt: time,
+    updatedAt: time,
+    key: z.string().optional(),
+    thread: z.string().optional(),
+    labels: labels.optional(),
+    wakeAt: time.optional(),
+    forkOf: z.object({ run: z.string(), seq: z.number().int() }).optional(),
+    error: z.object({ code: z.string(), message: z.string(), node: z.string().optional() }).optional(),
+  })
+  .openapi("Run")
+
+export const requestSchema = z
+  .object({
+    id: z.string(),
+    run: z.string(),
+    workflow: z.string(),
+    outcome: z.enum(["open", "delivering", "answered", "expired", "withdrawn"]),
+    openedAt: time.optional(),
+    closedAt: time.optional(),
+    by: z.string().optional(),
+    request: json,
+  })
+  .openapi("Request")
+
+export const resultSchema = z
+  .object({
+    id: z.string(),
+    status: z.enum(STATUSES),
+    outputs: z.array(json),
+    state: z.record(z.string(), json),
+    usage: json,
+    requests: z.array(json),
+    error: json.optional(),
+  })
+  .openapi("Result")
+
+export const problemSchema = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    code: z.string(),
+    detail: z.string(),
+    run: z.string().optional(),
+    problems: z.array(z.object({ in: z.string(), message: z.string() })).optional(),
+  })
+  .openapi("Problem")
+
+export const startSchema = z
+  .object({
+    input: json,
+    runId: z.string().min(1).max(200).optional(),
+    thread: z.string().min(1).max(1_000).optional(),
+    onBusy: z.enum(["reject", "queue"]).optional(),
+    labels: labels.optional(),
+  })
+  .strict()
+  .openapi("Start")
+
+export const listSchema = z.object({
+  workflow: z.string().optional(),
+  status: z
+    .string()
+    .optional()
+    .openapi({ description: "One or more, separated by commas." })
+    .transform((text, ctx) => {
+      if (text === undefined) return undefined
+      const names = text.split(",")
+      for (const name of names) {
+        if ((STATUSES as readonly string[]).includes(name)) continue
+        ctx.addIssue({ code: "custom", message: `"${name}" is no status; use ${STATUSES.join(", ")}` })
+      }
+      return names as (typeof STATUSES)[number][]
+    }),
+  thread: z.string().optional(),
+  key: z.string().optional(),
+  label: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .openapi({ description: "name=value; repeat it to require several." })
+    .transform((value, ctx) => {
+      const pairs = [value ?? []].flat().map((text) => {
+        const at = text.indexOf("=")
+        if (at < 1) ctx.addIssue({ code: "custom", message: `"${text}" is not name=value` })
+        return [text.slice(0, at), text.slice(at + 1)] as const
+      })
+      return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
+    }),
+  text: z.string().optional(),
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(50),
+})

@@ -1,0 +1,183 @@
+/** The API by its fetch handler: what a client sends, and what it gets. */
+import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
+import { afterEach, expect, test } from "vitest"
+import { type Principal, ROLES } from "./access.ts"
+import { listen } from "./listen.ts"
+import { createServer, type Server, type ServerOptions } from "./server.ts"
+
+const greet = workflow("greet")
+  .start(node("greet", (name: string) => `Hello ${name}`))
+  .build()
+const ask = workflow("ask")
+  .start(node("ask", async (_: unknown, ctx) => `You said ${await ctx.ask<string>("What?")}`))
+  .build()
+
+const open: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of open.splice(0)) await runtime.close()
+})
+
+function serve(auth?: ServerOptions["auth"]): { server: Server; runtime: Runtime } {
+  const runtime = new Runtime({ store: memoryStore(), workflows: [greet, ask] })
+  open.push(runtime)
+  return { server: createServer({ runtime, workflows: [greet, ask] as never, heartbeat: 5, auth }), runtime }
+}
+
+function post(server: Server, path: string, body: unknown, headers: Record<string, string> = {}) {
+  return server.fetch(
+    new Request(`http://local${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    }),
+  )
+}
+const get = (server: Server, path: string, headers: Record<string, string> = {}) =>
+  server.fetch(new Request(`http://local${path}`, { headers }))
+
+test("a run is started and awaited in one request", async () => {
+  const { server } = serve()
+  const response = await post(server, "/v1/workflows/greet/runs", { input: "Ada" })
+  expect(response.status).toBe(200)
+  expect(await response.json()).toMatchObject({ status: "completed", outputs: ["Hello Ada"] })
+})
+
+test("a run that is not awaited has an address, and ends there", async () => {
+  const { server } = serve()
+  const started = await post(
+    server,
+    "/v1/workflows/greet/runs",
+    { input: "Ada" },
+    { prefer: "respond-async" },
+  )
+  expect(started.status).toBe(202)
+  const address = started.headers.get("location") as string
+  const text = await (await get(server, `${address}/events`)).text()
+  expect(text).toContain("event: run.finished")
+  expect(text.trimEnd().split("\n\n").at(-1)).toBe(
+    'event: end\ndata: {"reason":"ended","status":"completed"}',
+  )
+})
+
+test("a question is listed, answered with the right value, and not twice", async () => {
+  const { server } = serve()
+  const { id } = (await (await post(server, "/v1/workflows/ask/runs", { input: 1 })).json()) as { id: string }
+  const { requests } = (await (await get(server, "/v1/requests")).json()) as { requests: { id: string }[] }
+  const answer = `/v1/runs/${id}/requests/${requests[0]?.id}/answer`
+  expect((await post(server, answer, { value: "yes" })).status).toBe(200)
+  const events = await (await get(server, `/v1/runs/${id}/events?types=output`)).text()
+  expect(events).toContain("You said yes")
+  expect((await post(server, answer, { value: "no" })).status).toBe(409)
+})
+
+test("the same Idempotency-Key joins the run; with another input it is refused", async () => {
+  const { server } = serve()
+  const key = { "idempotency-key": "k" }
+  const first = await (await post(server, "/v1/workflows/greet/runs", { input: "Ada" }, key)).json()
+  expect(await (await post(server, "/v1/workflows/greet/runs", { input: "Ada" }, key)).json()).toEqual(first)
+  expect((await post(server, "/v1/workflows/greet/runs", { input: "Bob" }, key)).status).toBe(409)
+})
+
+test("a stream that is joined again after any event misses and repeats nothing", async () => {
+  const { server } = serve()
+  const { id } = (await (await post(server, "/v1/workflows/greet/runs", { input: "Ada" })).json()) as {
+    id: string
+  }
+  const idsAfter = async (after: number) => {
+    const text = await (await get(server, `/v1/runs/${id}/events`, { "last-event-id": `${after}` })).text()
+    return [...text.matchAll(/^id: (\d+)$/gm)].map(([, number]) => Number(number))
+  }
+  const all = await idsAfter(0)
+  expect(all).toEqual(all.map((_, index) => index + 1))
+  for (const after of all) expect(await idsAfter(after)).toEqual(all.slice(after))
+})
+
+test("mistakes are problems with a status, a code and a place", async () => {
+  const { server } = serve()
+  const problems = [
+    [await get(server, "/v1/runs/none"), 404, "RUN_UNKNOWN"],
+    [await get(server, "/v1/runs?status=done"), 422, "REQUEST_INVALID"],
+    [await post(server, "/v1/workflows/none/runs", { input: 1 }), 404, "WORKFLOW_UNKNOWN"],
+    [await post(server, "/v1/workflows/greet/runs", { inptu: 1 }), 422, "REQUEST_INVALID"],
+    [await get(server, "/v2"), 404, "NOT_FOUND"],
+  ] as const
+  for (const [response, status, code] of problems) {
+    expect(response.headers.get("content-type")).toBe("application/problem+json")
+    expect(await response.json()).toMatchObject({ status, code })
+    expect(response.status).toBe(status)
+  }
+})
+
+test("draining ends open streams with a request to connect again", async () => {
+  const { server } = serve()
+  const { id } = (await (await post(server, "/v1/workflows/ask/runs", { input: 1 })).json()) as { id: string }
+  const stream = await get(server, `/v1/runs/${id}/events`)
+  server.drain()
+  expect(await stream.text()).toContain('event: end\ndata: {"reason":"reconnect"}')
+  expect((await get(server, "/readyz")).status).toBe(503)
+})
+
+const people: Record<string, Principal> = {
+  ada: { id: "ada", role: "operator", tenant: "a" },
+  bob: { id: "bob", role: "operator", tenant: "b" },
+  eve: { id: "eve", role: "viewer" },
+}
+const as = (name: string) => ({ authorization: name })
+
+test("a principal sees what belongs to its tenant, and nothing else", async () => {
+  const { server } = serve((request) => people[request.headers.get("authorization") ?? ""])
+  const key = { "idempotency-key": "same" }
+  const ofAda = await post(server, "/v1/workflows/ask/runs", { input: 1 }, { ...as("ada"), ...key })
+  const ofBob = await post(server, "/v1/workflows/ask/runs", { input: 2 }, { ...as("bob"), ...key })
+  const [{ id: ada }, { id: bob }] = (await Promise.all([ofAda.json(), ofBob.json()])) as {
+    id: string
+  }[] as never
+  expect(ada).not.toBe(bob)
+  const idsOf = async (name: string, path: string, list: string) => {
+    const page = (await (await get(server, path, as(name))).json()) as Record<
+      string,
+      { id: string; run?: string }[]
+    >
+    return page[list]?.map(({ id, run }) => run ?? id)
+  }
+  expect(await idsOf("ada", "/v1/runs", "runs")).toEqual([ada])
+  expect(await idsOf("bob", "/v1/requests", "requests")).toEqual([bob])
+  expect((await idsOf("eve", "/v1/runs", "runs"))?.sort()).toEqual([ada, bob].sort())
+  for (const path of ["", "/events", "/result"]) {
+    expect((await get(server, `/v1/runs/${bob}${path}`, as("ada"))).status).toBe(404)
+  }
+  const listed = (await (await get(server, "/v1/requests", as("bob"))).json()) as {
+    requests: { id: string }[]
+  }
+  const answer = `/v1/runs/${bob}/requests/${listed.requests[0]?.id}/answer`
+  expect((await post(server, answer, { value: "x" }, as("ada"))).status).toBe(404)
+  expect((await post(server, `/v1/runs/${bob}/cancel`, {}, as("ada"))).status).toBe(404)
+  expect((await post(server, answer, { value: "x" }, as("bob"))).status).toBe(200)
+})
+
+test("a route needs its role, and every request somebody who is known", async () => {
+  const { server } = serve((request) => people[request.headers.get("authorization") ?? ""])
+  expect((await post(server, "/v1/workflows/greet/runs", { input: "x" }, as("eve"))).status).toBe(403)
+  expect((await get(server, "/v1/runs")).status).toBe(401)
+  expect((await get(server, "/healthz")).status).toBe(200)
+})
+
+test("every route of the API says which role it needs", async () => {
+  const { server } = serve()
+  const { paths } = (await (await get(server, "/openapi.json")).json()) as {
+    paths: Record<string, Record<string, { "x-role"?: string }>>
+  }
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, route]) => [`${method} ${path}`, route["x-role"]] as const),
+  )
+  expect(routes.length).toBeGreaterThan(5)
+  for (const [route, role] of routes) expect(ROLES, route).toContain(role)
+})
+
+test("a server without authentication listens to this machine only", async () => {
+  const { server } = serve()
+  await expect(listen(server, { host: "0.0.0.0", port: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
+  const listening = await listen(server, { port: 0 })
+  expect((await fetch(`${listening.url}/healthz`)).status).toBe(200)
+  await listening.close()
+})
