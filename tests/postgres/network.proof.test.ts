@@ -37,6 +37,7 @@ test(`${RUNS} runs survive ${ROUNDS} times ${FAULTS.join(", ")}: no finished ste
   for (const [i, runId] of ids.entries()) fleet.worker(i).start("steps", runId, STEPS)
   const questions = Array.from({ length: QUESTIONS }, (_, i) => `q${i}`)
   for (const [i, runId] of questions.entries()) fleet.worker(i).start("ask", runId)
+  await until(async () => (await store.runs({ limit: 1_000 })).length === RUNS + QUESTIONS)
 
   const all = Array.from({ length: ROUNDS }, () => FAULTS).flat()
   const [order = []] = fc.sample(fc.shuffledSubarray(all, { minLength: all.length }), {
@@ -68,6 +69,6 @@ test(`${RUNS} runs survive ${ROUNDS} times ${FAULTS.join(", ")}: no finished ste
   const accepted = fleet.accepted()
   await expectDelivered(store, accepted)
   console.log(
-    `SEED=${SEED}: ${JSON.stringify({ ...fleet.counts, crash: ROUNDS })}, ${fleet.cuts} connections cut; ${RUNS * STEPS} steps, ${repeated} repeated by processes that were interrupted; ${accepted.length} answers accepted and delivered`,
+    `SEED=${SEED}: ${JSON.stringify({ ...fleet.counts, crash: ROUNDS })}, ${fleet.cuts} connections cut; ${RUNS * STEPS} steps, ${repeated} repeated by processes that were interrupted; answers: ${JSON.stringify(fleet.outcomes())}`,
   )
 })

@@ -16,6 +16,9 @@ export type Fault = "kill" | "stop" | "block" | "clock" | "cut" | "partition"
 const WRITE = /append|claim|beat/
 const CUTS = 6
 
+/** The question needs no other answer. */
+const SETTLED = new Set(["ok", "REQUEST_ANSWERED", "RUN_OVER"])
+
 /** A command for a run: who accepted it, or why nobody did. */
 interface Sent {
   readonly id: string
@@ -95,6 +98,7 @@ export class Fleet {
       case "block":
         this.blocking.push(`b${number}`)
         one.start("block", `b${number}`, 1_500)
+        await until(async () => (await this.#store.run(`b${number}`)) !== undefined)
         break
       case "clock":
         one.send({ type: "clock", by: number % 2 === 0 ? 7_200_000 : -7_200_000 })
@@ -119,16 +123,24 @@ export class Fleet {
     }
   }
 
-  /** Answers whose sender died, or to a question that was not asked yet, are sent again. */
+  /** Answers that were not accepted, or whose sender died, are sent again. */
   answerAgain(): void {
-    const runIds = new Set(this.#sent.map(({ runId }) => runId))
-    for (const runId of runIds) {
-      const sent = this.#sent.filter((one) => one.runId === runId)
-      const last = sent.at(-1) as Sent
-      const outcome = outcomeOf(last)
-      const isLost = outcome === undefined && last.worker.process.isOver
-      if (isLost || outcome === "REQUEST_UNKNOWN" || outcome === "RUN_UNKNOWN") this.answer([runId])
+    const last = new Map(this.#sent.map((sent) => [sent.runId, sent]))
+    for (const sent of last.values()) {
+      const outcome = outcomeOf(sent)
+      if (outcome === undefined ? sent.worker.process.isOver : !SETTLED.has(outcome))
+        this.answer([sent.runId])
     }
+  }
+
+  /** What became of all answers, by outcome. */
+  outcomes(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    for (const sent of this.#sent) {
+      const outcome = outcomeOf(sent) ?? "sender died"
+      counts[outcome] = (counts[outcome] ?? 0) + 1
+    }
+    return counts
   }
 
   /** What senders got a success for: answers. What else a run accepts from others belongs here, with the entry that delivers it. */

@@ -76,6 +76,7 @@ export const commands = { worker: workerCommand }
  * Executes queued runs until it is stopped: loads the workflows, claims their runs, prints their progress, answers health
  * checks, and reloads workflows when their files change. After the first Ctrl-C or SIGTERM it claims no more runs and
  * lets active ones finish within the grace period; the others are released. The second one ends the process immediately.
+ * If a newer version upgrades the store, the worker stops with a failure, so that its supervisor restarts it.
  */
 
 export interface WorkerFlags extends OutputFlags, StoreFlags, DefinitionFlags {
@@ -100,7 +101,7 @@ export async function runWorker(cli: Cli, files: readonly string[], flags: Worke
   } finally {
     await store.close()
   }
-  cli.exit(EXIT.completed)
+  cli.exit(worker.isOutdated ? EXIT.failed : EXIT.completed)
 }
 
 class Worker {
@@ -112,6 +113,8 @@ class Worker {
   #runtime: Runtime | undefined
   #version = 0
   #isStopping = false
+  #isOutdated = false
+  #stop: () => void = () => undefined
   #interrupts = 0
   /** Serializes loads and reloads. */
   #loading: Promise<void> = Promise.resolve()
@@ -123,16 +126,20 @@ class Worker {
     this.#flags = flags
   }
 
+  /** Whether a newer version has upgraded the store. */
+  get isOutdated(): boolean {
+    return this.#isOutdated
+  }
+
   async untilStopped(): Promise<void> {
     const { io } = this.#cli
-    let stop: () => void = () => undefined
     const stopped = new Promise<void>((resolve) => {
-      stop = resolve
+      this.#stop = resolve
     })
     const stopListening = io.onInterrupt(() => {
       this.#interrupts++
       if (this.#interrupts > 1) io.exitNow(EXIT.cancelled)
-      else stop()
+      else this.#stop()
     })
     try {
       await this.#workUntil(stopped)
@@ -148,7 +155,8 @@ class Worker {
     const stopServing = await this.#serveHealth()
     await stopped
     this.#isStopping = true
-    const grace = this.#flags.grace ?? GRACE
+    // An upgraded store records nothing that finishes now.
+    const grace = this.#isOutdated ? 0 : (this.#flags.grace ?? GRACE)
     this.#log("stopping", `Stopping: runs have ${Math.ceil(grace / 1_000)} s to finish.`)
     stopWatching?.()
     await this.#loading
@@ -286,6 +294,9 @@ class Worker {
       runId,
       message: error.message,
     })
+    if ((error as NodeJS.ErrnoException).code !== "STORE_OUTDATED") return
+    this.#isOutdated = true
+    this.#stop()
   }
 
   #log(type: string, line: string, data: object = {}): void {
