@@ -60,7 +60,13 @@ function unit(): { readonly [section: string]: { readonly [name: string]: string
 interface Container {
   readonly args: readonly string[]
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
-  readonly [probe: `${string}Probe`]: { readonly httpGet: { readonly path: string; readonly port: string } }
+  readonly startupProbe: Probe
+  readonly readinessProbe: Probe
+  readonly livenessProbe: Probe
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
 }
 
 interface Manifest {
@@ -158,9 +164,8 @@ describe("containers", () => {
     expect(container.ports.map(({ name, containerPort }) => [name, `${containerPort}`])).toEqual([
       ["health", flagOf(entry, "--health")],
     ])
-    const probes = (["startup", "readiness", "liveness"] as const).map(
-      (name) => container[`${name}Probe`].httpGet,
-    )
+    const { startupProbe, readinessProbe, livenessProbe } = container
+    const probes = [startupProbe, readinessProbe, livenessProbe].map(({ httpGet }) => httpGet)
     expect(probes.map(({ port }) => port)).toEqual(["health", "health", "health"])
     await works([...entry, ...container.args], async (port) => {
       for (const { path } of probes) expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200)

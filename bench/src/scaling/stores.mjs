@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import pg from "pg"
-import { tsImport } from "tsx/esm/api"
 import { makeFolder, removeFolder } from "../durable/folder.mjs"
+import { benchServer } from "../postgres/server.mjs"
 
 /** Of /proc/…/stat, where a tick is a hundredth of a second. */
 const MS_PER_TICK = 10
@@ -14,12 +14,11 @@ const MS_PER_TICK = 10
  */
 export const storeKinds = {
   async postgres({ url: given }) {
-    const server = given === undefined ? await startServer() : undefined
-    const url = given ?? server.url()
+    const { url, isOwn, stop } = await benchServer(given)
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     const [{ pid }] = (await client.query("SELECT pg_backend_pid() AS pid")).rows
-    const postmaster = server && statOf(pid)?.parent
+    const postmaster = isOwn ? statOf(pid)?.parent : undefined
     let count = 0
     return {
       name: "PostgreSQL",
@@ -28,7 +27,7 @@ export const storeKinds = {
       cpu: () => (postmaster === undefined ? undefined : cpuOf(postmaster)),
       async stop() {
         await client.end()
-        await server?.stop()
+        await stop()
       },
     }
   },
@@ -41,14 +40,6 @@ export const storeKinds = {
       stop: async () => undefined,
     }
   },
-}
-
-async function startServer() {
-  const { startPostgres } = await tsImport(
-    "../../../examples/goal-over-data/start-postgres.ts",
-    import.meta.url,
-  )
-  return startPostgres({ settings: { fsync: "on", shared_buffers: "512MB", max_wal_size: "4GB" } })
 }
 
 /** The parent of a process, and the ticks that it and its ended children took; undefined where there is no /proc. */
