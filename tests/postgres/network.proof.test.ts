@@ -10,7 +10,7 @@
  */
 import * as fc from "fast-check"
 import { expect, inject, onTestFinished, test } from "vitest"
-import { startPostgres } from "../../examples/goal-over-data/start-postgres.ts"
+import { startPostgres } from "./start-postgres.ts"
 import { field, until, useStores } from "../hostile/workers.ts"
 import { expectDelivered, type Fault, Fleet, repeatedSteps } from "./network.test-support.ts"
 
