@@ -10,9 +10,9 @@
  */
 import * as fc from "fast-check"
 import { expect, inject, onTestFinished, test } from "vitest"
-import { startPostgres } from "./start-postgres.ts"
 import { field, until, useStores } from "../hostile/workers.ts"
 import { expectDelivered, type Fault, Fleet, repeatedSteps } from "./network.test-support.ts"
+import { startPostgres } from "./start-postgres.ts"
 
 const SEED = inject("seed")
 const RUNS = inject("isProof") ? 24 : 6

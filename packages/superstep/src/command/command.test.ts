@@ -85,7 +85,7 @@ it.each(["SIGTERM", "SIGHUP"] as const)(
   },
 )
 
-it("hands its runs to another worker on SIGTERM, which repeats nothing", async () => {
+it("hands its runs to another worker on SIGTERM", async () => {
   const cwd = folder()
   const { stdout } = await started(cwd, ["enqueue", moduleFile("slow"), "x"]).ended
   const worker = (env?: NodeJS.ProcessEnv) =>

@@ -119,7 +119,11 @@ export class RunRequests {
  * The schema for an answer to a request: the waiting handler's, or the node's. After a restart the handler
  * may not have asked again yet: then this waits until it does, or until the run stops here.
  */
-async function answerSchema(host: RequestHost, frame: Frame, request: OpenRequest): Promise<Schema | undefined> {
+async function answerSchema(
+  host: RequestHost,
+  frame: Frame,
+  request: OpenRequest,
+): Promise<Schema | undefined> {
   const { machine, program } = frame
   for (;;) {
     const task = machine.task(request.task)
