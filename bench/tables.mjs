@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Writes the figures of the result files into README.md and bench/README.md. With --check it only compares, and ends with 1
-// where they differ.
+// Writes the figures of the result files into README.md, bench/README.md and docs/scaling.md. With --check it only compares,
+// and ends with 1 where they differ.
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { brokenClaims, readResults, withFigures } from "./src/figures.mjs"
@@ -10,7 +10,7 @@ const root = new URL("../", import.meta.url)
 const results = readResults()
 const texts = {}
 const problems = []
-for (const file of ["README.md", "bench/README.md"]) {
+for (const file of ["README.md", "bench/README.md", "docs/scaling.md"]) {
   const text = readFileSync(new URL(file, root), "utf8")
   texts[file] = withFigures(file, text, results)
   if (values.check && texts[file] !== text)

@@ -25,6 +25,8 @@ const benches = [
   "soak",
   "durable",
   "store",
+  "postgres",
+  "scaling",
   "agents",
   "definitions",
   "command",
@@ -140,8 +142,106 @@ function sources({ sources: { sections } }) {
   return markdownTable(["method", "right", "share"], rows)
 }
 
+/** In the place of a table whose program has not been run yet. */
+const notMeasured = (program) => `Not measured yet: \`node ${program}.mjs\` in \`bench/\` does.`
+
+/** Durable steps on PostgreSQL, ours and those of peers. */
+function postgres({ postgres: result }) {
+  if (result === undefined) return notMeasured("postgres")
+  const { alone, many } = result.sections
+  const cell = (section, system) => {
+    const found = section.cells.find((one) => one.system === system)
+    return found === undefined ? "" : `${costText(found.cost, section.unit)} (${ratioText(found.ratio)})`
+  }
+  const rows = alone.cells.map(({ system }) => [system, cell(alone, system), cell(many, system)])
+  return markdownTable(["system", "step of one run", "step of 1,000 concurrent runs"], rows)
+}
+
+function lists({ postgres: result }) {
+  if (result === undefined) return notMeasured("postgres")
+  const rows = result.sections.lists.queries.map(({ name, p50, p99 }) => [
+    name,
+    costText(p50, "ms"),
+    costText(p99, "ms"),
+  ])
+  return markdownTable(["list", "median", "p99"], rows)
+}
+
+/** Workers whose tasks wait: how near to linear they scale. */
+function scaling({ scaling: result }) {
+  if (result === undefined) return notMeasured("scaling")
+  const rows = result.sections.waiting.cells.map(({ store, workers, concurrency, perSecond, efficiency }) => [
+    store,
+    workers,
+    concurrency,
+    shortNumber(perSecond),
+    percent(efficiency),
+  ])
+  return markdownTable(["store", "workers", "runs at a time, each", "runs/s", "of linear"], rows)
+}
+
+/** Where more work at a time does not mean more runs. */
+function saturation({ scaling: result }) {
+  if (result === undefined) return notMeasured("scaling")
+  const rows = result.sections.saturation.cells.map(
+    ({ store, workers, concurrency, perSecond, workerCpu, serverCpu }) => [
+      store,
+      workers,
+      concurrency,
+      shortNumber(perSecond),
+      costText(workerCpu, "ms"),
+      serverCpu === undefined ? "" : costText(serverCpu, "ms"),
+    ],
+  )
+  const header = [
+    "store",
+    "workers",
+    "runs at a time, each",
+    "runs/s",
+    "CPU per run, workers",
+    "CPU per run, server",
+  ]
+  return markdownTable(header, rows)
+}
+
+/** What one process, one host and one server did. */
+function sustained({ engine, durable, postgres: onPostgres, scaling: fleets }) {
+  const perSecond = (section, system, size) => {
+    const cell = section && measuredCell(section, system, size)
+    return cell && shortNumber({ µs: 1e6, ms: 1e3 }[section.unit] / cell.cost)
+  }
+  const most = (store, isOne) => {
+    const cells = fleets?.sections.saturation.cells.filter(
+      (cell) => cell.store === store && (cell.workers === 1) === isOne,
+    )
+    return cells && shortNumber(Math.max(...cells.map((cell) => cell.perSecond)))
+  }
+  const many = onPostgres?.sections.many.cells.find(({ system }) => system === "superstep")
+  const rows = [
+    ["one process, no store", perSecond(engine.sections.chain, "superstep", 1_000), ""],
+    ["one process, SQLite", perSecond(durable.sections.concurrent, "superstep", 1_000), most("SQLite", true)],
+    ["one host, SQLite, several workers", "", most("SQLite", false)],
+    ["one process, PostgreSQL", many && shortNumber(1_000 / many.cost), most("PostgreSQL", true)],
+    ["one PostgreSQL, several workers", "", most("PostgreSQL", false)],
+  ]
+  const cells = rows.map((row) => row.map((cell) => cell ?? "not measured"))
+  return markdownTable(["", "steps/s", "queued runs/s"], cells)
+}
+
 /** Between `<!-- table: NAME -->` and `<!-- /table -->`. */
-const tables = { targets, runs, comparison, growth, recall, sources }
+const tables = {
+  targets,
+  runs,
+  comparison,
+  growth,
+  recall,
+  sources,
+  postgres,
+  lists,
+  scaling,
+  saturation,
+  sustained,
+}
 
 /** Rows of the comparison in README.md, by their first cell. */
 function readmeRows({ engine: { sections }, durable }) {

@@ -24,7 +24,7 @@ const { fittedExponent, steepRows } = (await load("src/growth/fit.mjs")) as Fit
 const { readResults, withFigures } = (await load("src/figures.mjs")) as Figures
 
 describe("figures", () => {
-  test("README.md and bench/README.md have those of bench/results", () => {
+  test("README.md, bench/README.md and docs/scaling.md have those of bench/results", () => {
     const { status, stderr } = spawnSync(process.execPath, [join(bench, "tables.mjs"), "--check"], {
       encoding: "utf8",
     })

@@ -79,14 +79,14 @@ const flows = {
     await finished
     return "long"
   }),
-  /** Many recorded steps, one after another. */
+  /** Many steps, one after another, each with the process that executed it as its result. */
   steps: node("steps", async (count: number, ctx) => {
     report({ type: "began", runId: ctx.runId })
     for (let i = 0; i < count; i++) {
       await ctx.step(`${i}`, async () => {
         effect(ctx, `${i}`)
         await pause(20)
-        return i
+        return process.pid
       })
     }
     return count

@@ -5,5 +5,9 @@ import { startPostgres } from "./start-postgres.ts"
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres({ settings: { max_connections: "400" } })
   provide("postgres", server.url())
+  if (process.env.EMBEDDED_POSTGRES !== undefined) {
+    const [found] = await server.run("SHOW server_version")
+    console.log(`The tests run on PostgreSQL ${found?.server_version}.`)
+  }
   return () => server.stop()
 }

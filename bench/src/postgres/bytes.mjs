@@ -1,6 +1,6 @@
 // How much the server keeps for what is in the journals.
 import pg from "pg"
-import { postgresStore } from "../../../packages/store-postgres/src/index.ts"
+import { postgresStore } from "superstep/postgres"
 import { payload } from "./systems.mjs"
 
 const RUNS = 500

@@ -1,7 +1,7 @@
 // Lists, filters and the inbox over many runs, made by SQL: a few are in flight, most are over.
 import { createHash } from "node:crypto"
 import pg from "pg"
-import { postgresStore } from "../../../packages/store-postgres/src/index.ts"
+import { postgresStore } from "superstep/postgres"
 
 const TIMES = 200
 const SCHEMA = "bench_lists"

@@ -1,7 +1,7 @@
 // The systems: what a durable step is for each of them. Times are returned, without what comes before and after.
 import { randomBytes } from "node:crypto"
 import pg from "pg"
-import { postgresStore } from "../../../packages/store-postgres/src/index.ts"
+import { postgresStore } from "superstep/postgres"
 import { peersIn } from "./peers.mjs"
 
 /** As many rows in one statement as our store sends. */
@@ -114,7 +114,7 @@ function superstep(url) {
 /** Whole lives of runs, through the runtime: start, steps, end. */
 function superstepLives(url) {
   const store = postgresStore({ url, schema: "bench_runtime" })
-  const made = import("../../../packages/superstep/src/index.ts").then(({ node, Runtime, workflow }) => {
+  const made = import("superstep").then(({ node, Runtime, workflow }) => {
     const value = payload()
     const step = node("step", (left) => ({ left: left.left - 1, value }))
     const flow = workflow("bench-lives", { limits: { supersteps: 100_000 } })

@@ -2,17 +2,17 @@ import { BEGUN } from "./queue-tables.ts"
 import { STATE_COLUMNS } from "./tables.ts"
 
 /**
- * The function that makes the appends of a turn, however many runs they are to: one statement, so that one round trip and
- * one commit make them all, and no process can be stopped while it holds a lock.
+ * The function that writes all appends of one turn of the event loop, to any number of runs, in one statement: one round
+ * trip, one commit, and no process can be stopped while it holds a lock.
  *
  * Arguments that begin with "i_" have one element for each append ("item", from 1), those with "r_" one for each record,
  * those with "b_" one for each large value; "changes" has what changes beside the journal, by kind: as jsonb, which is parsed
  * once, and has no character that jsonb refuses, because names and bodies are escaped text in it. At most one append of a
  * call is to the same run.
  *
- * An append that is refused changes nothing, and is returned with the reason and what is there instead. Every check comes
- * before the first change of an item, except that a run is inserted to find out whether it can be: one that may not begin
- * is deleted again. Appends come in the order of their runs' ids, as other functions lock rows.
+ * A refused append changes nothing, and is returned with the reason and the conflicting values. Every check precedes the
+ * first change of an item, with one exception: a run is inserted to find out whether it can be, and deleted again if it
+ * may not begin. Appends come in the order of their runs' ids, as other functions lock rows.
  */
 
 const ENDED = "('completed', 'failed', 'cancelled', 'limit')"
@@ -67,7 +67,7 @@ BEGIN
       FROM c LEFT JOIN $.runs AS past ON past.run_id = c.fork_of
       LEFT JOIN $.live ON live.run = past.id LEFT JOIN $.ended ON ended.run = past.id
       WHERE i_head[c.item] = coalesce(c.fork_seq, 0) AND i_head[c.item] <= coalesce(live.head, ended.head, 0)
-      -- Sorted by what may conflict: two processes that insert the same keys do not wait for each other in a circle.
+      -- Sorted by what may conflict: two processes that insert the same keys cannot deadlock.
       ORDER BY c.key, c.run
       ON CONFLICT DO NOTHING
       RETURNING id, run_id, workflow, thread, fork_seq, created_at
@@ -116,7 +116,7 @@ BEGIN
   END IF;
 
   IF is_revival THEN
-    -- Where its thread has another run by now, the run stays where it is.
+    -- If its thread has another run in flight, the run stays where it is.
     WITH gone AS (
       DELETE FROM $.ended USING $.runs AS r
       WHERE r.run_id = ANY (i_run) AND ended.run = r.id
@@ -294,7 +294,7 @@ BEGIN
 END
 $function$;
 
--- These runs are over: they leave "live".
+-- Moves ended runs out of "live".
 CREATE FUNCTION $.end_1(over bigint[], statuses text[], errors text[], executings boolean[]) RETURNS void
 LANGUAGE plpgsql AS $function$
 BEGIN
@@ -318,7 +318,7 @@ BEGIN
   SELECT DISTINCT ON (b.hash) b.hash, b.body FROM unnest(b_item, b_hash, b_body) AS b(item, hash, body)
   WHERE ids[b.item] <> 0 ORDER BY b.hash
   ON CONFLICT (hash) DO NOTHING;
-  -- Whoever removes unused ones locks them first.
+  -- A process that removes unused values locks them first.
   PERFORM 1 FROM $.blobs WHERE hash = ANY (b_hash) ORDER BY id FOR KEY SHARE;
   INSERT INTO $.blob_uses (run, place, blob)
   SELECT DISTINCT ids[b.item], b.place, blobs.id FROM unnest(b_item, b_place, b_hash) AS b(item, place, hash)

@@ -120,7 +120,7 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
   const { status, idle, graph, error } = change
   const isOver = status !== undefined && hasEnded({ status })
   const executing = idle === undefined ? {} : { executing: idle === false }
-  // A run that is over takes it along to another table.
+  // An ended run keeps it in another table.
   const hasRow = graph !== undefined || (!isOver && (idle !== undefined || status !== undefined))
   const graphs = (change.graphs ?? []).map(toGraphText)
   // Of several with the same id the last one counts.

@@ -1,12 +1,13 @@
 /**
- * When appends are sent. What is appended in one turn of the event loop, to however many runs, is one statement and one
- * commit; while it is under way, what comes next is gathered. Two statements may be under way at a time, with other runs.
+ * Batches appends. All appends of one turn of the event loop, to any number of runs, are one statement and one commit.
+ * Appends that arrive while a statement is in progress form the next batch; two statements with different runs may be in
+ * progress at a time.
  *
  * S1 An append is acknowledged after the commit that holds it, never before.
  * S2 What an append depends on (a journal's end, a token) is compared in the statement that writes.
- * S3 An append that is refused leaves the others of its statement alone, and changes nothing. Where a value cannot be
- *    written, each append of the statement is sent by itself.
- * S5 Appends to one run are sent one after another, in the order in which they were handed over.
+ * S3 A refused append changes nothing, and does not affect the others of its statement. If a value cannot be written,
+ *    each append of the statement is sent on its own.
+ * S5 Appends to one run are sent one after another, in the order of the calls.
  */
 import { isSuperstepError, type SuperstepError, storeErrors } from "@superstep/engine"
 import { MOVED } from "./append-function.ts"
@@ -15,7 +16,7 @@ import type { Database, Statement } from "./database.ts"
 import { isOfValue } from "./errors.ts"
 import { parseName } from "./names.ts"
 
-/** At most so many appends, of so many bytes, in one statement: larger ones take longer for each. */
+/** Limits of one statement: in larger ones each append takes longer. */
 const MAX_ITEMS = 250
 const MAX_BYTES = 8_388_608
 const AT_ONCE = 2
@@ -59,7 +60,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Why an append was refused, and what is there instead. */
+/** Why an append was refused, and the conflicting values. */
 interface Refusal {
   readonly item: number
   readonly reason:
@@ -98,7 +99,7 @@ export class Appends {
     })
   }
 
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when no append waits or is in progress. */
   async drain(): Promise<void> {
     if (this.#waiting.length === 0 && this.#underWay === 0) return
     await new Promise<void>((resolve) => {
@@ -123,7 +124,7 @@ export class Appends {
       if (end > 0 && bytes > MAX_BYTES) break
       end += 1
     }
-    // As everything else that changes several runs: nobody waits for another in a circle.
+    // Every statement that changes several runs locks them in this order: none of them can deadlock.
     return this.#waiting.splice(0, end).sort((a, b) => (a.item.run < b.item.run ? -1 : 1))
   }
 
@@ -161,7 +162,7 @@ export class Appends {
     await Promise.all(again)
   }
 
-  /** The run is over, and its row elsewhere; or what was in the way is gone. */
+  /** The run has ended, and its row is in another table; or the conflict is gone. */
   async #again(one: Waiting, first: Refusal): Promise<void> {
     let { reason } = first
     for (let attempt = 0; attempt < MAX_AGAIN; attempt++) {
@@ -178,7 +179,7 @@ export class Appends {
     one.reject(storeErrors.journalConflict(one.item.lease.runId, one.item.expectedSeq, first.seq))
   }
 
-  /** Those that were refused. What was done before its answer was lost counts as done. */
+  /** The refused ones. An append that was written before its reply was lost counts as written. */
   #statement(items: readonly AppendItem[], isRevival = false): Promise<readonly Refusal[]> {
     const [first] = items as [AppendItem]
     const subject =
@@ -230,7 +231,7 @@ function isPlainAppend({ records, change }: AppendItem): boolean {
   return records.length === 1 && change === undefined && records[0]?.places === null
 }
 
-/** Nobody else has the token of a lease: a journal that ends where the append would end has it. */
+/** No other process has the token of the lease: a journal that ends where this append would end contains it. */
 function isOwn({ lease, expectedSeq, records, creates }: AppendItem, found: Refusal): boolean {
   if (found.token !== lease.token || found.seq !== expectedSeq + records.length) return false
   if (found.reason === "conflict") return records.length > 0

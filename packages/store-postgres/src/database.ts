@@ -1,12 +1,12 @@
 /**
- * How the server is asked: one statement at a time on any connection of a pool, so that a pooler in between may be one for
- * transactions. Every write is one statement: no process can be stopped, or cut off, while it holds a lock.
+ * Sends statements to the server, each on any connection of a pool, so that it works behind a pooler in transaction mode.
+ * Every write is one statement: no process can be stopped, or cut off, while it holds a lock.
  *
  * P1 No session state: no SET, no LISTEN, no session lock, no open transaction between two answers; with `prepare: false`
  *    no prepared statement either.
- * P2 While the server is away, what is asked is retried until `retryTimeout`. What was sent on a connection that broke may
- *    have been done: such a statement is repeated with `isRepeated`, and recognises what it did before.
- * P3 A deadlock or a lost race is retried at once; nothing was done.
+ * P2 While the server is unreachable, calls are retried for `retryTimeout`. A statement that was sent on a connection that
+ *    broke may have been executed: it is repeated with `isRepeated`, and recognises its own earlier effect.
+ * P3 A deadlock or a serialization failure is retried at once: the server has rolled it back.
  */
 import { createHash } from "node:crypto"
 import { isSuperstepError } from "@superstep/engine"
@@ -25,7 +25,7 @@ import {
   writeFailed,
 } from "./errors.ts"
 
-/** What is used of a pool of `pg`. */
+/** The part of a `pg` pool that the store uses. */
 export interface PostgresPool {
   query(query: PostgresQuery): Promise<{ readonly rows: unknown[] }>
   connect(): Promise<PostgresClient>
@@ -56,13 +56,13 @@ export interface DatabaseOptions extends Place {
   readonly ownsPool: boolean
   readonly prepare: boolean
   readonly retryTimeout: number
-  /** The server has been away for a while; called once for each time. */
+  /** The server has been unreachable for a while; called once per outage. */
   onAway(): void
   /** Brings the schema up to date. */
   migrate(pool: PostgresPool): Promise<void>
 }
 
-/** Milliseconds after which a server that is away is worth a notice. */
+/** Milliseconds until an unreachable server is reported. */
 const NOTICE_AFTER = 1_000
 const MAX_PAUSE = 1_000
 const MAX_CONFLICTS = 20
@@ -71,14 +71,14 @@ const MAX_CONFLICTS = 20
 const later = setTimeout
 
 const INT8 = 20
-/** Whole numbers of 64 bits as numbers: none here is that large. */
+/** Parses 64-bit integers as numbers: none here exceeds 2^53. */
 const types = {
   getTypeParser: (oid: number, format: "text" | "binary") =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
 }
 
 interface Asked {
-  /** Begins the sentence that says that it failed. */
+  /** The start of the error message. */
   readonly subject: string
   readonly isWrite: boolean
 }
@@ -102,7 +102,7 @@ export class Database {
     this.place = { shown: options.shown, schema: options.schema }
     this.#schema = `"${options.schema}".`
     this.#prefix = `superstep_${createHash("sha256").update(options.schema).digest("hex").slice(0, 8)}_`
-    // A connection that breaks while nobody uses it: the pool makes another one.
+    // An idle connection broke: the pool opens another one.
     options.pool.on("error", () => undefined)
   }
 
@@ -202,7 +202,7 @@ export class Database {
     return text
   }
 
-  /** Waits for what was asked before, and takes nothing more. */
+  /** Rejects new calls, and waits for those in progress. */
   close(): Promise<void> {
     this.#closing ??= this.#finish()
     return this.#closing

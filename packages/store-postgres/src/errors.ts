@@ -54,7 +54,7 @@ const GONE =
 const AWAY =
   /^(?:57P0[123]|57P05|53300|53400|08\w{3}|25006|ECONN(?:RESET|REFUSED|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENETDOWN|EHOSTDOWN)$/
 
-/** Whether the connection is gone, or there was none: what was asked may have been done or not. */
+/** Whether the connection was lost, or could not be opened: the statement may or may not have been executed. */
 export function isConnectionLost(error: unknown): boolean {
   const causes = error instanceof AggregateError ? error.errors : [error]
   return causes.some(
@@ -62,12 +62,12 @@ export function isConnectionLost(error: unknown): boolean {
   )
 }
 
-/** Whether nothing was done, and asking again may work: a deadlock, a row that is locked, or was removed meanwhile. */
+/** Whether the server rolled the statement back and a retry may succeed: a deadlock, a locked or a removed row. */
 export function isConflict(error: unknown): boolean {
   return ["40P01", "40001", "55P03"].includes(codeOf(error))
 }
 
-/** Whether it is about a value of the statement, and not about the server: each write of a batch is tried by itself. */
+/** Whether a value of the statement caused the error, and not the server: each write of a batch is then tried on its own. */
 export function isOfValue(error: unknown): boolean {
   return /^(?:22|23|54)/.test(codeOf(error))
 }

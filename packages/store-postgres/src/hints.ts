@@ -2,7 +2,7 @@
 import type { LiveChannel } from "@superstep/engine"
 import type { Signals } from "./signals.ts"
 
-/** Milliseconds between two hints of one process, so that a thousand runs that are released do not wake everybody a thousand times. */
+/** Milliseconds between two hints of one process, so that releasing a thousand runs does not wake every process a thousand times. */
 const APART = 50
 
 const ALL = "hints"
@@ -14,7 +14,7 @@ function addressOf(holder: string): string {
 export interface Hints {
   readonly listen: NonNullable<LiveChannel["hints"]>
   to(holder: string): void
-  /** To whoever listens. */
+  /** To every process that listens. */
   toAll(): void
 }
 

@@ -1,7 +1,7 @@
 /** Functions for who holds which run. A store decides nothing: its callers say that a holder is dead. */
 import { SUSPECT } from "@superstep/engine"
 
-/** What a release, or the life of its holder, takes back. */
+/** What is reset when a run is released, or its holder turns out to be alive. */
 export const UNSUSPECTED = "takeovers = 0, blamed = false, died_with = NULL"
 export const RELEASED = "status = status_before, status_before = NULL, wake_at = 0"
 
@@ -19,7 +19,7 @@ BEGIN
   END IF;
   INSERT INTO $.holders (id, machine, pid, born, beat, taken) VALUES (p_id, p_machine, p_pid, p_born, 1, false)
   ON CONFLICT (id) DO UPDATE SET beat = holders.beat + 1;
-  -- It lives, so that no run of it has killed it.
+  -- The holder is alive, so none of its runs has killed it.
   UPDATE $.live SET takeovers = greatest(takeovers - 1, 0), blamed = false, died_with = NULL,
     wake_at = CASE status WHEN 'quarantined' THEN 0 ELSE wake_at END,
     status = CASE status WHEN 'quarantined' THEN status_before ELSE status END,
@@ -29,7 +29,7 @@ BEGIN
 END
 $function$;
 
--- The holder holds nothing any more. "p_why" is closed, died or hung; "p_run" is the run that a hung one is stuck in.
+-- Releases everything that the holder holds. "p_why" is closed, died or hung; "p_run" is the run that a hung one is stuck in.
 CREATE FUNCTION $.dismiss_1(p_holder text, p_why text, p_run text) RETURNS void
 LANGUAGE plpgsql AS $function$
 DECLARE

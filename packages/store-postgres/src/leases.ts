@@ -15,7 +15,7 @@ import { parseName, toText, toTexts } from "./names.ts"
 import { CLAIMED } from "./queue-tables.ts"
 import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
 
-/** Changes the row of a run whose lease ($1 the run's id, $2 the token) is still good. */
+/** Changes the row of a run whose lease ($1 the run's id, $2 the token) is still valid. */
 function leased(name: string, change: string, condition = "true"): Statement {
   return {
     name,
@@ -108,7 +108,7 @@ export async function beat(database: Database, { id, machine, pid, born }: Holde
   return database.ask({ subject, isWrite: true }, async (isRepeated) => {
     const values = [toText(id), toText(machine), pid, toText(born)]
     const [row] = await database.query<{ is_taken: boolean }>(BEAT, values)
-    // The answer that was lost may have reported it.
+    // The lost reply may have reported it.
     return isRepeated || row?.is_taken === true
   })
 }

@@ -35,7 +35,7 @@ export function subscribeLive(
     stopListening()
   }
 
-  /** The holder does not answer, or no longer. */
+  /** The holder does not answer, or has stopped answering. */
   function lose(): void {
     if (isOver) return
     stop()
@@ -58,7 +58,7 @@ export function subscribeLive(
     if (signal.type === "closed") stop()
     listener(signal)
   })
-  // The one who follows also looks into the store, which keeps the process alive; this does not.
+  // Followers also poll the store, which keeps the process alive; this timer does not.
   const trying = setInterval(() => {
     attempts += 1
     if (attempts > ATTEMPTS) lose()

@@ -1,4 +1,4 @@
-/** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
+/** Mail to the holder of a run: kept until it has an outcome; the outcome is kept until its sender reads it. */
 import type { Amount, Lease, Mail, MailOutcome, RunId } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { parseJson, parseName, toText } from "./names.ts"

@@ -1,9 +1,9 @@
 /**
  * Functions for queued runs: see `RunQueue` in the engine for what is claimed, and in what order.
  *
- * A claim locks the limits that its candidates are under, in order, and counts what is held in a later statement: only
- * such a statement sees what was claimed while the locks were waited for. What is held is the truth; nothing is counted
- * beside it. A claim never waits for the row of a run, so that nobody waits for another in a circle.
+ * A claim locks the limits of its candidates, in order, and counts held runs in a later statement: only a later statement
+ * sees what was claimed while this one waited for the locks. Held rows are the only count; no counter is kept beside them.
+ * A claim never waits for the row of a run, so claims cannot deadlock.
  */
 import { SUSPECT } from "@superstep/engine"
 import { CLAIMED, IS_READY } from "./queue-tables.ts"
@@ -33,7 +33,7 @@ BEGIN
     FULL JOIN (SELECT * FROM $.lane_limits WHERE workflow = p_workflow) AS l ON l.name = n.name
     WHERE (n.name, n.max, n.every, n.burst) IS DISTINCT FROM (l.name, l.max, l.every, l.burst)
   ) THEN RETURN; END IF;
-  -- Waits for whoever is claiming, and keeps others from it for this moment.
+  -- Waits for claims in progress, and blocks new ones meanwhile.
   LOCK TABLE $.lane_limits IN EXCLUSIVE MODE;
   DELETE FROM $.lane_limits WHERE workflow = p_workflow;
   INSERT INTO $.lane_limits (name, workflow, max, every, burst)
@@ -111,7 +111,7 @@ CREATE FUNCTION $.claim_next_1(
   p_holder text, p_workflows text[], p_queues text[], p_run text, p_now float8, p_limit int,
   p_claim uuid, p_repeated boolean
 ) RETURNS TABLE (run json, next_at float8)
--- However many runs there are, a claim looks at few of them, also where statistics are old.
+-- A claim reads few rows whatever the number of runs, also with outdated statistics.
 LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $function$
 #variable_conflict use_column
 DECLARE
@@ -155,7 +155,7 @@ BEGIN
     claimed := coalesce(claimed, '{}');
   END IF;
   IF cardinality(claimed) = 0 THEN
-    -- Whoever changes limits waits for this, and this for them.
+    -- Changes of limits and claims wait for each other here.
     LOCK TABLE $.lane_limits IN ROW SHARE MODE;
     PERFORM $.make_ready_1(p_now, p_run IS NULL);
     samples := $.served_lines_1(p_workflows, p_queues, p_run);
@@ -166,7 +166,7 @@ BEGIN
       WHERE name IN (SELECT unnest(r.limits) FROM $.runs AS r WHERE r.id = ANY (samples))
       ORDER BY name FOR NO KEY UPDATE
     ) AS l;
-    -- From here on nobody else claims what has these limits: a new statement sees what was claimed before.
+    -- From here on no other process claims runs with these limits, and a new statement sees all earlier claims.
     IF names IS NOT NULL THEN
       SELECT array_agg(x.lane), array_agg(x.name), array_agg(l.max), array_agg(l.every), array_agg(l.burst),
         array_agg(coalesce(held.count, 0)), array_agg(coalesce(paid.paid_until, 0)), array_agg(false)
@@ -300,7 +300,7 @@ BEGIN
       WHERE n.is_paid
       ON CONFLICT (lane) DO UPDATE SET name = excluded.name, paid_until = excluded.paid_until;
     END IF;
-    -- A tenant whose row is locked is being served by somebody else at this moment.
+    -- A tenant whose row is locked is being served by another process.
     UPDATE $.tenants SET served = s.served
     FROM (
       SELECT tenants.tenant, now.served FROM $.tenants

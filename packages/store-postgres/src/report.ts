@@ -1,4 +1,4 @@
-/** How much there is, from the rows of runs: journals are not read for it. */
+/** Counts and sizes, from the rows of runs: reads no journal. */
 import type { Amount, StorageReport } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { parseName } from "./names.ts"

@@ -1,6 +1,6 @@
 /**
- * Functions that remove something, some of it at a time. Whatever a row depends on is looked at after the row is locked, in
- * a statement of its own: only such a statement sees what was written while the lock was waited for.
+ * Functions that delete in batches. What a row depends on is checked after the row is locked, in a later statement: only a
+ * later statement sees what was written while this one waited for the lock.
  */
 export const RETENTION_FUNCTIONS = `
 -- Removes those of the runs that are over, no other run's past and, if "p_unpinned", not pinned. Their records follow later.
@@ -90,7 +90,7 @@ BEGIN
   WHERE NOT EXISTS (SELECT 1 FROM $.graph_uses AS u WHERE u.hash = graphs.hash)
     AND NOT EXISTS (SELECT 1 FROM $.runs AS r WHERE r.graph = graphs.hash);
   IF unused IS NULL THEN RETURN; END IF;
-  -- Waits for whoever is making a run, and keeps others from it for this moment.
+  -- Waits for runs that are being created, and blocks new ones meanwhile.
   LOCK TABLE $.graphs IN SHARE ROW EXCLUSIVE MODE;
   DELETE FROM $.graphs WHERE hash = ANY (unused)
     AND NOT EXISTS (SELECT 1 FROM $.graph_uses AS u WHERE u.hash = graphs.hash)

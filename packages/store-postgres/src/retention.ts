@@ -1,12 +1,12 @@
 /**
- * What may go. A run is gone at once and whole; its records and large values follow, some at a time, with pauses in which
- * others write. What a process that died had no time for is done by the next one that removes something.
+ * Deletes runs. The row of a run is deleted at once; its records and large values follow in batches, with pauses in which
+ * others write. If the process dies in between, the next one that deletes something completes it.
  */
 import type { Amount, PrunePolicy } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { toText, toTextOrNull } from "./names.ts"
 
-/** What one statement removes at most: more at a time takes longer for each, and keeps others waiting. */
+/** Limits of one statement: larger ones take longer per row, and keep others waiting. */
 const RUNS_AT_ONCE = 500
 const RECORDS_AT_ONCE = 1_000
 const BLOBS_AT_ONCE = 20
@@ -72,7 +72,7 @@ async function cleanUp(database: Database): Promise<void> {
   await database.write("The removal of graphs", DROP_GRAPHS)
 }
 
-/** One short statement after the other, and as much time for others. */
+/** Short statements one after another, with pauses of the same length for others. */
 async function repeat(database: Database, statement: Statement): Promise<void> {
   for (;;) {
     const began = performance.now()
@@ -101,7 +101,7 @@ interface EndedRow {
   readonly updated_at: number
 }
 
-/** Ids of runs that may go, some at a time, newest first. */
+/** Ids of runs to delete, in batches, newest first. */
 async function* candidates(database: Database, policy: PrunePolicy): AsyncGenerator<readonly number[]> {
   const { workflow, keep, endedBefore } = policy
   if (keep === undefined && endedBefore === undefined) return

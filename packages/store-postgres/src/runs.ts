@@ -2,8 +2,8 @@
  * Finds runs, newest first. Every page is a walk along one index, from where the page before ended: a page costs what is on
  * it, except for text or labels that few runs have in common with the rest of the query.
  *
- * The statements have no names: a plan that is made for any values takes hundreds of milliseconds where one that is made
- * for the values at hand takes one.
+ * The statements are not prepared: a generic plan takes hundreds of milliseconds where a plan for the actual values takes
+ * one.
  */
 import { IN_FLIGHT, type RunQuery, type StoredRun, type StoredStatus } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"

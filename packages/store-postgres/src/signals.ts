@@ -4,7 +4,7 @@
  * commits that they are about. A notification takes a lock of the whole server, and waits for no disk.
  *
  * N1 Messages to one address arrive in the order in which they were sent, or the listener learns that some are missing.
- * N2 A message is at most a hint that there is something in the tables: whoever listens looks there by itself too.
+ * N2 A message is only a hint: listeners also poll the tables.
  * N3 A message that is too large for a notification is in the table `live_values`, and the notification has its number.
  */
 import { createHash, randomUUID } from "node:crypto"
@@ -24,7 +24,7 @@ const NOTIFY: Statement = {
   text: `SELECT set_config('synchronous_commit', 'off', true), pg_notify(m.channel, m.payload)
     FROM unnest($1::text[], $2::text[]) AS m(channel, payload)`,
 }
-/** What nobody came for goes with the next ones. */
+/** Values that no process fetched are deleted with later ones. */
 const KEEP: Statement = {
   text: `WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
       old AS (DELETE FROM $.live_values WHERE at < now() - interval '1 minute')
@@ -194,7 +194,7 @@ export class Signals {
     client.on("notification", ({ channel, payload = "" }) => this.#arrive(channel, payload))
     try {
       await client.connect()
-      // Neither the process nor the store is kept by it.
+      // It keeps neither the process nor the store open.
       client.unref()
       for (const channel of this.#listeners.keys()) await client.query(`LISTEN ${channel}`)
     } catch (error) {
@@ -258,7 +258,7 @@ export class Signals {
     await this.#sending
     this.#listeners.clear()
     const client = this.#client
-    // Its end is waited for.
+    // Waits until it has ended.
     client?.ref()
     await client?.end().catch(() => undefined)
   }

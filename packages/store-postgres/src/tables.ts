@@ -1,8 +1,8 @@
 /**
  * The tables, by version of the schema. `$` stands for the name of the schema.
  *
- * What a run is stands in `runs`, written once. Where it stands is in `live` while it is in flight, and in `ended` once it is
- * over. So the table that every append changes is small, has few indexes, and none of them has a column that a plain
+ * `runs` has what never changes about a run. Its state is in `live` while the run is in flight, and in `ended` afterwards. So
+ * the table that every append changes is small, has few indexes, and none of them has a column that a plain
  * append changes (such updates are HOT); a million finished runs do not slow it down, and no row of theirs was ever updated.
  *
  * Names (ids, workflows, keys …) are stored as `toStoredName` writes them, and compared byte by byte ("C"). Bodies are JSON

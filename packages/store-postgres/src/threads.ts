@@ -1,4 +1,4 @@
-/** State that lasts from run to run, as numbered writes: it can be read as it was after each of them. */
+/** State that persists from run to run, as numbered writes: it can be read as it was after each of them. */
 import type { Json, ThreadWrite } from "@superstep/engine"
 import { foldThread } from "@superstep/engine/stores"
 import type { Database, Statement } from "./database.ts"

@@ -1,9 +1,9 @@
-/** Lets what is done to one run happen in the order in which it was asked for; runs do not wait for each other. */
+/** Executes the calls for one run in order; different runs do not wait for each other. */
 export class Turns {
-  /** How much is being done to a run, and the last of it. */
+  /** How many calls of a run are in progress, and the last one. */
   readonly #runs = new Map<string, { count: number; last: Promise<unknown> }>()
 
-  /** Does it at once when nothing is being done to the run, else after that. */
+  /** Executes at once if no call of the run is in progress, else after the last one. */
   async pass<T>(runId: string, act: () => Promise<T>): Promise<T> {
     const turn = this.#runs.get(runId)
     const acting = turn === undefined ? act() : turn.last.then(act, act)

@@ -201,7 +201,7 @@ async function create(keeper: Keeper, runId: RunId, order: Order): Promise<void>
   await made.enqueue(runId, created, startAt)
 }
 
-/** A throttled run is the one of its period: the key that no two runs share says so. */
+/** A throttle period has one run: its key is unique. */
 function periodKeyOf({ flow, graph: { name } }: Program, input: Json, now: number): string | undefined {
   if (flow?.throttle === undefined) return undefined
   const { period, key } = flow.throttle
@@ -213,7 +213,7 @@ function periodKeyOf({ flow, graph: { name } }: Program, input: Json, now: numbe
   ])
 }
 
-/** Adds the input to a run that is still queued. False if that is not so any more: then the group is free. */
+/** Adds the input to a queued run. False if the run is no longer queued: then its group is free. */
 async function mergeInto(keeper: Keeper, runId: RunId, order: Order): Promise<boolean> {
   const { store } = keeper
   const { flow } = order.program

@@ -22,6 +22,40 @@ describe("people, from any process", () => {
     await Promise.all([a.runtime.close(), b.runtime.close()])
   })
 
+  test("answer a run that is taken from their process before its handler asks again", async () => {
+    let ready = Promise.resolve()
+    const flow = workflow("slow")
+      .start(
+        node("slow", async (n: number, ctx: Context) => {
+          await ready
+          return `${n}: ${await ctx.ask<string>("Continue?")}`
+        }),
+      )
+      .build()
+    const store = memoryStore()
+    const [first, second] = [1, 2].map(() => processOn(store, { workflows: [flow] })) as [
+      ReturnType<typeof processOn>,
+      ReturnType<typeof processOn>,
+    ]
+    await first.runtime.start(flow, 1, { runId: "r" })
+    await first.runtime.close()
+    ready = new Promise(() => undefined)
+    const answered = second.runtime.respond("r", "r1", "yes")
+    while ((await store.run("r"))?.holder === undefined) await settled()
+    ready = Promise.resolve()
+    const third = processOn(store, { workflows: [flow] })
+    const taken = third.runtime.resume(flow, "r", { takeOver: true })
+    expect((await taken).status).toBe("waiting")
+    let isAnswered = false
+    const done = answered.finally(() => {
+      isAnswered = true
+    })
+    while (!isAnswered) await pass(1_000, second.clock, third.clock)
+    expect(await done).toBe("taken")
+    expect((await taken).outputs).toEqual(["1: yes"])
+    await Promise.all([second.runtime.close(), third.runtime.close()])
+  })
+
   test("get the same errors as where the run is: unknown, answered, not fitting", async () => {
     const store = memoryStore()
     const [a, b] = [processOn(store), processOn(store)]

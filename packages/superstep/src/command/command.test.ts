@@ -85,6 +85,27 @@ it.each(["SIGTERM", "SIGHUP"] as const)(
   },
 )
 
+it("hands its runs to another worker on SIGTERM", async () => {
+  const cwd = folder()
+  const { stdout } = await started(cwd, ["enqueue", moduleFile("slow"), "x"]).ended
+  const worker = (env?: NodeJS.ProcessEnv) =>
+    started(cwd, ["worker", moduleFile("slow"), "--grace", "50ms", "--json"], env)
+  const first = worker()
+  await first.seen("run.started")
+  first.child.kill("SIGTERM")
+  const { code, stdout: log } = await first.ended
+  expect(code).toBe(0)
+  const types = log
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { type: string }).type)
+  expect(types.slice(-3)).toEqual(["stopping", "run.released", "stopped"])
+  const second = worker({ SLOW_MODULE_GOES_ON: "1" })
+  await second.seen('"status":"completed"')
+  second.child.kill("SIGTERM")
+  expect((await second.ended).stdout).toContain(stdout.trim())
+})
+
 it("releases the run when the reader of its output exits, and prints how to resume it", async () => {
   const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
   await seen("task.started")

@@ -25,7 +25,7 @@ export interface ProgramFlow {
     | undefined
 }
 
-/** What the options of a workflow make of an input. Throws FLOW_KEY_INVALID for a key that is none. */
+/** Evaluates the flow options of a workflow for an input. Throws FLOW_KEY_INVALID if a key is invalid. */
 export function flowOf(
   workflow: string,
   flow: ProgramFlow | undefined,

@@ -31,7 +31,7 @@ export interface ClaimQuery {
 export interface Claimed {
   /** As they are after the claim, in the order in which they were claimed. */
   readonly runs: readonly StoredRun[]
-  /** When a rate limit admits the next of those that it kept back. Absent: none was. */
+  /** When a rate limit admits the next run that it held back. Absent: it held back none. */
   readonly nextAt?: number | undefined
 }
 
@@ -39,7 +39,7 @@ export interface Amendment {
   readonly runId: RunId
   /** The run's token when it was read. */
   readonly token: number
-  /** Instead of all records that it has, from the first on. */
+  /** Replace all its records. */
   readonly records: readonly JournalRecord[]
   readonly wakeAt: number | undefined
   /** The run takes no further input: its group is free for another. */
@@ -71,7 +71,7 @@ export class LaneStates {
   readonly #paidUntil: (lane: string) => number | undefined
   /** Until when the starts of a lane are paid for, where this changed: to be stored with the claims. */
   readonly paid = new Map<string, number>()
-  /** When a rate limit admits the next of those that it kept back. */
+  /** When a rate limit admits the next run that it held back. */
   nextAt: number | undefined
 
   constructor(
@@ -84,7 +84,7 @@ export class LaneStates {
     this.#paidUntil = paidUntil
   }
 
-  /** So many runs with these lanes are held (Q1). */
+  /** This many runs with these lanes are held (Q1). */
   hold(lanes: readonly Lane[] = [], count = 1): void {
     for (const lane of lanes) {
       const id = laneId(lane)

@@ -1,4 +1,4 @@
-/** How a run is queued: what its row has beside its journal, for `queue.ts` to go by. */
+/** How a run is queued: what its row stores for `queue.ts`. */
 
 /** How a run is queued. Fixed when the run is created, except `group`. */
 export interface RunFlow {
@@ -15,7 +15,7 @@ export interface RunFlow {
   readonly group?: string | undefined
 }
 
-/** What limits a run, and which of the places under this limit it needs: those of its key. */
+/** A limit of a run, with the key whose places it takes. */
 export interface Lane {
   /** The name of a `LaneLimit`. Where the store has no limit of this name, the lane admits every run. */
   readonly limit: string
@@ -27,7 +27,7 @@ export interface LaneLimit {
   readonly name: string
   /** How many runs of a lane are held at the same time. */
   readonly max?: number | undefined
-  /** How often runs of a lane start: one every so many milliseconds, and up to `burst` at once after a pause. */
+  /** How often runs of a lane start: one every `every` milliseconds, and up to `burst` at once after a pause. */
   readonly rate?: { readonly every: number; readonly burst: number } | undefined
 }
 

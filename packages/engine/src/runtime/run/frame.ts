@@ -554,6 +554,7 @@ export class Frame implements TaskFrame {
   /** Stops the frame because the run cannot continue here. Another process may claim it and counts its usage. */
   stop(error: ErrorData): void {
     this.#abortAll("the run could not continue", error)
+    this.#changes?.notify()
     this.telemetry?.end("failed", error, {})
   }
 

@@ -73,13 +73,14 @@ export class RunRequests {
   /** Validates an answer, then takes it: at most once (M7). */
   async #answer(id: RequestId, value: Json, by: string | undefined, mail: string | undefined): Promise<void> {
     const { frame, request } = this.#find(id)
-    const schema = await answerSchema(frame, request)
+    const schema = await answerSchema(this.#host, frame, request)
     const checked = schema === undefined ? undefined : await validate(schema, value)
     if (checked?.ok === false) {
       const text = `The answer to request "${id}" is not valid: ${checked.reason}. Nothing was recorded; answer again.`
       throw new SuperstepError("REQUEST_INVALID", text)
     }
-    // The request may have been answered meanwhile.
+    // The run may have stopped here meanwhile, or the request been answered.
+    if (this.#host.failure !== undefined) throw await this.#host.lostError()
     this.#find(id)
     const at = frame.host.now()
     frame.apply({
@@ -116,9 +117,13 @@ export class RunRequests {
 
 /**
  * The schema for an answer to a request: the waiting handler's, or the node's. After a restart the handler
- * may not have asked again yet: then this waits until it does.
+ * may not have asked again yet: then this waits until it does, or until the run stops here.
  */
-async function answerSchema(frame: Frame, request: OpenRequest): Promise<Schema | undefined> {
+async function answerSchema(
+  host: RequestHost,
+  frame: Frame,
+  request: OpenRequest,
+): Promise<Schema | undefined> {
   const { machine, program } = frame
   for (;;) {
     const task = machine.task(request.task)
@@ -128,7 +133,8 @@ async function answerSchema(frame: Frame, request: OpenRequest): Promise<Schema 
     }
     const held = attemptOf(task)?.held(key)
     if (held !== undefined) return held.schema
-    if (machine.request(request.id) === undefined || machine.isOver()) return undefined
+    if (host.failure !== undefined || machine.request(request.id) === undefined || machine.isOver())
+      return undefined
     await frame.nextChange()
   }
 }

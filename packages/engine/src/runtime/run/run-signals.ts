@@ -200,12 +200,13 @@ export class RunSignals implements TaskSignals {
     }
   }
 
-  /** After a restart the handler may not wait again yet: then this waits until it does. */
+  /** After a restart the handler may not wait again yet: then this waits until it does, or until the run stops here. */
   async #schemaOf(wait: WaitPlace): Promise<Schema | undefined> {
     for (;;) {
       const frame = this.#host.frame(wait.frame)
       const task = frame?.machine.task(wait.task)
-      if (frame === undefined || task === undefined || !this.#isOpen(wait)) return undefined
+      if (this.#host.failure !== undefined || frame === undefined) return undefined
+      if (task === undefined || !this.#isOpen(wait)) return undefined
       const held = attemptOf(task)?.held(wait.key)
       if (held !== undefined) return held.schema
       await frame.nextChange()

@@ -1,10 +1,12 @@
 import { writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { join } from "node:path"
 import { sqliteStore } from "@superstep/store-sqlite"
 import { describe, expect, test } from "vitest"
 import { moduleFile } from "../modules/index.test-support.ts"
 import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
 
+const Database = createRequire(import.meta.resolve("@superstep/store-sqlite"))("libsql")
 const greet = moduleFile("greet")
 const flow = (name: string, text: string) =>
   `name: ${name}\nworkflow: [{ id: say, type: agent, name: writer, prompt: "${text}" }]\nagents: { writer: { model: offline } }\n`
@@ -116,6 +118,18 @@ describe("superstep worker", () => {
     io.interrupt()
     expect((await working).code).toBe(0)
     expect(await statusOf(io, id)).toBe("running")
+  })
+
+  test("stops with a failure when a newer version upgrades the store", async () => {
+    const io = testIo()
+    const working = superstep(["worker", moduleFile("slow")], io)
+    await io.seen("Ready: ")
+    const database = new Database(join(io.cwd, ".superstep/superstep.db"))
+    database.exec("UPDATE meta SET version = version + 1")
+    database.close()
+    const { code, stderr } = await working
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/by a newer Superstep while this process.*had it open\. Restart this process/s)
   })
 
   test("reloads a definition when its file changes, and keeps the old one if it is invalid", async () => {

@@ -29,9 +29,9 @@ function workerCommand(cli: Cli): Command {
   const command = new Command()
     .description("Execute queued runs of these workflows, until Ctrl-C or SIGTERM.")
     .argument("<files...>", "definitions, modules, or folders with them")
-    .option("--concurrency <n>", "execute so many runs at the same time (default: 10)", parseCount)
+    .option("--concurrency <n>", "number of runs that execute at the same time (default: 10)", parseCount)
     .option("--queues <names>", "serve these queues only: a,b (default: all)", parseQueues)
-    .option("--grace <time>", "let runs finish for so long when stopped (default: 30s)", parseDuration)
+    .option("--grace <time>", "time for runs to finish when stopped (default: 30s)", parseDuration)
     .option("--health <port>", "serve /healthz and /readyz on this port", parsePort)
     .option("--watch", "load the workflows again when their files change")
     .action((files: readonly string[], flags: WorkerFlags) => work(files, flags, cli))
@@ -76,6 +76,7 @@ export const commands = { worker: workerCommand }
  * Executes queued runs until it is stopped: loads the workflows, claims their runs, prints their progress, answers health
  * checks, and reloads workflows when their files change. After the first Ctrl-C or SIGTERM it claims no more runs and
  * lets active ones finish within the grace period; the others are released. The second one ends the process immediately.
+ * If a newer version upgrades the store, the worker stops with a failure, so that its supervisor restarts it.
  */
 
 export interface WorkerFlags extends OutputFlags, StoreFlags, DefinitionFlags {
@@ -100,7 +101,7 @@ export async function runWorker(cli: Cli, files: readonly string[], flags: Worke
   } finally {
     await store.close()
   }
-  cli.exit(EXIT.completed)
+  cli.exit(worker.isOutdated ? EXIT.failed : EXIT.completed)
 }
 
 class Worker {
@@ -112,6 +113,8 @@ class Worker {
   #runtime: Runtime | undefined
   #version = 0
   #isStopping = false
+  #isOutdated = false
+  #stop: () => void = () => undefined
   #interrupts = 0
   /** Serializes loads and reloads. */
   #loading: Promise<void> = Promise.resolve()
@@ -123,16 +126,20 @@ class Worker {
     this.#flags = flags
   }
 
+  /** Whether a newer version has upgraded the store. */
+  get isOutdated(): boolean {
+    return this.#isOutdated
+  }
+
   async untilStopped(): Promise<void> {
     const { io } = this.#cli
-    let stop: () => void = () => undefined
     const stopped = new Promise<void>((resolve) => {
-      stop = resolve
+      this.#stop = resolve
     })
     const stopListening = io.onInterrupt(() => {
       this.#interrupts++
       if (this.#interrupts > 1) io.exitNow(EXIT.cancelled)
-      else stop()
+      else this.#stop()
     })
     try {
       await this.#workUntil(stopped)
@@ -148,7 +155,8 @@ class Worker {
     const stopServing = await this.#serveHealth()
     await stopped
     this.#isStopping = true
-    const grace = this.#flags.grace ?? GRACE
+    // An upgraded store records nothing that finishes now.
+    const grace = this.#isOutdated ? 0 : (this.#flags.grace ?? GRACE)
     this.#log("stopping", `Stopping: runs have ${Math.ceil(grace / 1_000)} s to finish.`)
     stopWatching?.()
     await this.#loading
@@ -286,6 +294,9 @@ class Worker {
       runId,
       message: error.message,
     })
+    if ((error as NodeJS.ErrnoException).code !== "STORE_OUTDATED") return
+    this.#isOutdated = true
+    this.#stop()
   }
 
   #log(type: string, line: string, data: object = {}): void {

@@ -1,0 +1,4 @@
+import { severalProcessesTests } from "../crash/several-suite.ts"
+import { newAddress } from "./schemas.test-support.ts"
+
+severalProcessesTests(newAddress)
