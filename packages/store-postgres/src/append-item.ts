@@ -1,6 +1,7 @@
 /** One append as it is sent: everything as text, made when the append is handed over, so that later changes of a value do no harm. */
 import {
   DEFAULT_QUEUE,
+  eventsOf,
   hasEnded,
   type Idle,
   type JournalRecord,
@@ -10,7 +11,7 @@ import {
   type RunChange,
   type RunCreated,
 } from "@superstep/engine"
-import { type StoredBody, toStoredBody } from "@superstep/engine/stores"
+import { type EventText, type StoredBody, toEventText, toStoredBody } from "@superstep/engine/stores"
 import { writeFailed } from "./errors.ts"
 import { toText, toTextOrNull } from "./names.ts"
 import { hashOf } from "./run-rows.ts"
@@ -50,6 +51,7 @@ interface ChangeTexts {
   readonly closed: readonly object[]
   readonly mail: readonly object[]
   readonly thread: readonly object[]
+  readonly events: readonly EventText[]
   readonly bytes: number
 }
 
@@ -159,6 +161,7 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
     closed,
     mail: (change.mail ?? []).map((id) => ({ id: toText(id) })),
     thread,
+    events: eventsOf(change, records).map(toEventText),
     bytes: texts.reduce((sum, text) => sum + text.length, 0),
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Brings a schema up to date when it is opened, in one transaction under an advisory lock, so that any number of processes
  * may start at once. A schema that a later version of this package has migrated is left as it is. Migrations that are
- * released never change; one that replaces a function gives it the next number, so that a process of the version before
- * notices.
+ * released never change. Functions belong to the package, and are made anew with each migration; one that changes gets
+ * the number of the version that it changes with, so that a process of a version before notices.
  */
 import { createHash } from "node:crypto"
 import type { SuperstepError } from "@superstep/engine"
@@ -13,14 +13,29 @@ import { LEASE_FUNCTIONS } from "./lease-functions.ts"
 import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
 import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
 import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
+import { SUBSCRIPTION_FUNCTIONS, SUBSCRIPTION_TABLES } from "./subscription-functions.ts"
 import { TABLES } from "./tables.ts"
 
-/** The statements at N take a schema of version N to version N + 1. */
+/** The statements at N take the tables of version N to version N + 1. */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE $.meta (version int NOT NULL);
    INSERT INTO $.meta (version) VALUES (0);
-   ${TABLES}${APPEND_FUNCTION}${LEASE_FUNCTIONS}${QUEUE_FUNCTIONS}${RETENTION_FUNCTIONS}${REGISTRY_FUNCTIONS}`,
+   ${TABLES}`,
+  SUBSCRIPTION_TABLES,
 ]
+
+const FUNCTIONS = [
+  APPEND_FUNCTION,
+  LEASE_FUNCTIONS,
+  QUEUE_FUNCTIONS,
+  RETENTION_FUNCTIONS,
+  REGISTRY_FUNCTIONS,
+  SUBSCRIPTION_FUNCTIONS,
+].join("")
+
+/** The functions of the version before, each as a statement that drops it. */
+const OLD_FUNCTIONS = `SELECT format('DROP FUNCTION %s', oid::regprocedure) AS statement FROM pg_proc
+  WHERE pronamespace = to_regnamespace($1)`
 
 const SCHEMA_VERSION = MIGRATIONS.length
 
@@ -55,6 +70,11 @@ async function migrateLocked(client: PostgresClient, place: Place): Promise<void
     for (const statements of MIGRATIONS.slice(version)) {
       await client.query({ text: inSchema(statements, `${schema}.`) })
     }
+    const old = (await client.query({ text: OLD_FUNCTIONS, values: [schema] })).rows as {
+      statement: string
+    }[]
+    for (const { statement } of old) await client.query({ text: statement })
+    await client.query({ text: inSchema(FUNCTIONS, `${schema}.`) })
     await client.query({ text: `UPDATE ${schema}.meta SET version = ${SCHEMA_VERSION}` })
     await client.query({ text: "COMMIT" })
   } catch (error) {

@@ -3,7 +3,15 @@
  * to date, database.ts asks the server; each concept has a file of its own. The invariants P1 … P3 are in database.ts, S1 …
  * S5 in appends.ts and journals.ts.
  */
-import type { KeepAlive, LiveChannel, LiveService, Registry, RunQueue, Store } from "@superstep/engine"
+import type {
+  KeepAlive,
+  LiveChannel,
+  LiveService,
+  Registry,
+  RunQueue,
+  Store,
+  Subscriptions,
+} from "@superstep/engine"
 import type { ConnectionConfig } from "./address.ts"
 import { toAppendItem } from "./append-item.ts"
 import { Appends } from "./appends.ts"
@@ -22,13 +30,15 @@ import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
 import type { Signals } from "./signals.ts"
+import { subscriptionsOn } from "./subscriptions.ts"
 import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue">> &
+export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
   Pick<Store, "keepAlive"> & {
     readonly queue: Promised<RunQueue>
+    readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
     readonly live: Required<LiveChannel>
   }
@@ -72,7 +82,7 @@ export function storeOn(
       if (wakeAt !== undefined && wakeAt <= Date.now()) hints.toAll()
     },
     absolve: (lease) => turns.pass(lease.runId, () => leases.absolve(database, lease)),
-    quarantine: (lease) => turns.pass(lease.runId, () => leases.quarantine(database, lease)),
+    quarantine: (lease, at) => turns.pass(lease.runId, () => leases.quarantine(database, lease, at)),
     async unquarantine(runId) {
       const isFree = await turns.pass(runId, () => leases.unquarantine(database, runId))
       if (isFree) hints.toAll()
@@ -80,6 +90,7 @@ export function storeOn(
     },
 
     queue: queueOn(database, turns, hints),
+    subscriptions: subscriptionsOn(database),
 
     async post(mail) {
       const holder = await post(database, mail)

@@ -12,7 +12,7 @@ import type { Turns } from "./turns.ts"
 const SET_LIMITS: Statement = { text: "SELECT $.set_limits_1($1, $2)" }
 const CLAIM_NEXT: Statement = {
   name: "claim_next",
-  text: "SELECT run, next_at FROM $.claim_next_1($1, $2, $3, $4, $5, $6, $7, $8)",
+  text: "SELECT run, next_at FROM $.claim_next_2($1, $2, $3, $4, $5, $6, $7, $8)",
 }
 const AMEND: Statement = {
   text: "SELECT $.amend_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) AS is_done",

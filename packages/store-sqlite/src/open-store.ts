@@ -127,6 +127,14 @@ function emitWarning({ code, message }: StoreNotice): void {
   process.emitWarning(message, { type: "SuperstepWarning", code })
 }
 
+/** The parts of a store that have methods of their own. */
+type Part = "registry" | "queue" | "subscriptions"
+const PARTS: { readonly [name in Part]: true } = { registry: true, queue: true, subscriptions: true }
+
+function isPart(name: string): name is Part {
+  return Object.hasOwn(PARTS, name)
+}
+
 /** Makes calls in the order in which they came: callbacks of one promise run in order. */
 function deferred<T extends object>(target: Promise<T>): T {
   const store = target as Promise<unknown> as Promise<SqliteStore>
@@ -134,8 +142,7 @@ function deferred<T extends object>(target: Promise<T>): T {
     get(_, name) {
       // Nothing waits for the store itself.
       if (name === "then" || typeof name === "symbol") return undefined
-      if (name === "registry") return deferred(store.then(({ registry }) => registry))
-      if (name === "queue") return deferred(store.then(({ queue }) => queue))
+      if (isPart(name)) return deferred(store.then((opened) => opened[name]))
       if (name === "live") return deferredChannel(store)
       if (name === "keepAlive") {
         return (options: KeepAliveOptions) => ({

@@ -13,6 +13,7 @@ import {
   type RunQueue,
   registryConflict,
   type Store,
+  type Subscriptions,
 } from "@superstep/engine"
 import { toText } from "./file/columns.ts"
 import type { Database } from "./file/driver.ts"
@@ -36,15 +37,17 @@ import { retention } from "./runs/retention.ts"
 import { labelTable } from "./runs/run-labels.ts"
 import { nameIndex } from "./runs/run-names.ts"
 import { runTable } from "./runs/runs.ts"
+import { type SubscriptionTable, subscriptionTable } from "./runs/subscriptions.ts"
 
 type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
   [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue">> &
+export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
   Required<Pick<Store, "keepAlive">> & {
     readonly queue: Promised<RunQueue>
+    readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
     readonly live: LiveChannel
   }
@@ -71,8 +74,21 @@ function preparedStore(path: string, database: Database, transactions: Transacti
   const leases = leaseTable(database)
   const mail = mailTable(database)
   const threads = threadTable(database)
-  const queue = queueTable(database, { journals, blobs })
-  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail, labels, names, queue }
+  const subscriptions = subscriptionTable(database)
+  const queue = queueTable(database, { journals, blobs, subscriptions })
+  const tables = {
+    journals,
+    blobs,
+    graphs,
+    requests,
+    snapshots,
+    threads,
+    mail,
+    labels,
+    names,
+    queue,
+    subscriptions,
+  }
   const append = appender(database, tables)
   transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
@@ -127,12 +143,16 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     release: (lease, wakeAt) =>
       transactions.write(`The release of run "${lease.runId}"`, () => leases.release(lease, wakeAt)),
     absolve: (lease) => transactions.write(`The row of run "${lease.runId}"`, () => leases.absolve(lease)),
-    quarantine: (lease) =>
-      transactions.write(`The quarantine of run "${lease.runId}"`, () => leases.quarantine(lease)),
+    quarantine: (lease, at) =>
+      transactions.write(`The quarantine of run "${lease.runId}"`, () => {
+        const run = leases.quarantine(lease)
+        if (run !== undefined) subscriptions.addEvents(run, [{ type: "run.quarantined", at }])
+      }),
     unquarantine: (runId) =>
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
     queue: queueOn(queue, transactions),
+    subscriptions: subscriptionsOn(subscriptions, transactions),
 
     post: (letter) =>
       transactions.write(`The mail to run "${letter.runId}"`, () => {
@@ -215,6 +235,31 @@ function queueOn(queue: QueueTable, transactions: Transactions): SqliteStore["qu
       return transactions.write(`The input of run "${runId}"`, () => queue.amend(amendment, bodies), bytes)
     },
     expired: (now, limit) => transactions.read("The list of expired runs", () => queue.expired(now, limit)),
+  }
+}
+
+function subscriptionsOn(table: SubscriptionTable, transactions: Transactions): SqliteStore["subscriptions"] {
+  const subject = (consumer: string) => `Consumer "${consumer}"`
+  return {
+    add: (consumer, from) => transactions.write(subject(consumer), () => table.add(consumer, from)),
+    consumers: () => transactions.readTogether("The list of consumers", table.consumers),
+    remove: (consumer) =>
+      transactions.write(`The removal of consumer "${consumer}"`, () => table.remove(consumer)),
+    async claim(consumer, holder) {
+      // Asked for again and again by those that wait for their turn.
+      const mayClaim = () => table.mayClaim(consumer, holder)
+      if (!(await transactions.readTogether(subject(consumer), mayClaim))) return undefined
+      return transactions.write(subject(consumer), () => table.claim(consumer, holder))
+    },
+    events: (after, limit) => transactions.read("The list of events", () => table.events(after, limit)),
+    advance: (lease, progress, missed = 0) =>
+      transactions.write(subject(lease.consumer), () => table.advance(lease, progress, missed)),
+    release: (lease) => transactions.write(subject(lease.consumer), () => table.release(lease)),
+    async trim(before) {
+      const what = "The removal of events"
+      if (!(await transactions.readTogether(what, () => table.mayTrim(before)))) return
+      while (await transactions.write(what, () => table.trimSome(before)));
+    },
   }
 }
 

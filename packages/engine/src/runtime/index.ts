@@ -137,6 +137,18 @@ export {
   type ThreadWrite,
 } from "./ports/stored.ts"
 export {
+  type ClaimedConsumer,
+  type ConsumerFailure,
+  type ConsumerLease,
+  type ConsumerProgress,
+  type EventType,
+  eventsOf,
+  type NewEvent,
+  type StoredConsumer,
+  type StoredEvent,
+  type Subscriptions,
+} from "./ports/subscriptions.ts"
+export {
   type AgentInfo,
   type AgentTelemetry,
   type AnswerInfo,

@@ -1,6 +1,7 @@
 /** The memory store, and internals that other stores share, for the packages of this repository. */
 
 export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/internal.ts"
+export { type EventText, fromEventText, toEventText } from "./event-text.ts"
 export { type HeartbeatConnection, heartbeatThread } from "./heartbeat-thread.ts"
 export {
   type BodyParts,

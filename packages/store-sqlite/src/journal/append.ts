@@ -5,6 +5,7 @@
  */
 
 import {
+  eventsOf,
   hasEnded,
   isSuperstepError,
   type JournalRecord,
@@ -44,6 +45,7 @@ import { type RequestTable, type RequestText, toRequestText } from "../runs/requ
 import type { LabelTable } from "../runs/run-labels.ts"
 import type { NameIndex } from "../runs/run-names.ts"
 import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } from "../runs/run-rows.ts"
+import type { SubscriptionTable } from "../runs/subscriptions.ts"
 import type { BlobTable } from "./blobs.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
 import { isEndSound, WITH_END } from "./journal-end.ts"
@@ -79,6 +81,7 @@ export interface Tables {
   readonly labels: LabelTable
   readonly names: NameIndex
   readonly queue: Pick<QueueTable, "findGroup" | "enter">
+  readonly subscriptions: Pick<SubscriptionTable, "addEvents">
 }
 
 const STANDING = { token: "integer", status: "text", workflow: "text", thread: "text?" } as const
@@ -358,7 +361,9 @@ export function appender(database: Database, tables: Tables): Appender {
       if (endsRun(change)) ends.delete(lease.runId)
       else know(lease, run)
       keepBlobs(run.id, append)
-      if (change !== undefined) apply(runId, run, change, texts)
+      if (change === undefined) return undefined
+      apply(runId, run, change, texts)
+      tables.subscriptions.addEvents({ runId, workflow: run.workflow }, eventsOf(change, append.records))
       return undefined
     },
     follow: (append) => hasRecordsOnly(append) && follow(append),

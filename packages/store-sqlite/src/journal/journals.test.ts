@@ -104,7 +104,7 @@ describe.each(drivers)("a journal in a file by $name", ({ driver }) => {
     expect(row()).toMatchObject({ head: 5 })
     expect(await store.run("r")).toMatchObject({ seq: 5, takeovers: 0 })
     await store.append(claimed as never, 5, records(6, 1))
-    await store.quarantine(claimed as never)
+    await store.quarantine(claimed as never, 0)
     expect(row()).toMatchObject({ head: 6 })
     await store.close()
   })

@@ -13,6 +13,7 @@ import {
 } from "@superstep/engine"
 import {
   decodeName,
+  decodeText,
   type JsonBytes,
   jsonBytes,
   type Row,
@@ -35,7 +36,8 @@ export interface LeaseTable {
   setIdle(lease: Lease, idle: Idle | false): void
   release(lease: Lease, wakeAt: number | undefined): void
   absolve(lease: Lease): void
-  quarantine(lease: Lease): void
+  /** The run that is parked with this, as the file has it. */
+  quarantine(lease: Lease): { readonly runId: string; readonly workflow: string } | undefined
   unquarantine(runId: string): boolean
 }
 
@@ -85,7 +87,7 @@ export function leaseTable(database: Database): LeaseTable {
   )
   const quarantine = database.prepare(
     `UPDATE runs SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, ${END_WRITTEN_AND_RESTED}
-     WHERE run_id = ? AND token = ? AND ${CLAIMABLE}`,
+     WHERE run_id = ? AND token = ? AND ${CLAIMABLE} RETURNING ${jsonBytes("workflow")} AS workflow`,
   )
   const unquarantine = database.prepare(
     `UPDATE runs SET ${RELEASED}, ${UNSUSPECTED}, trials = 0 WHERE run_id = ? AND status = 'quarantined'`,
@@ -151,7 +153,10 @@ export function leaseTable(database: Database): LeaseTable {
       absolve.run(toText(runId), token)
     },
     quarantine({ runId, token }) {
-      quarantine.run(toText(runId), token)
+      const name = toText(runId)
+      const [run] = quarantine.all(name, token) as { workflow: JsonBytes }[]
+      const subject = () => `Run "${runId}" is damaged`
+      return run && { runId: name, workflow: decodeText(run.workflow, subject) }
     },
     unquarantine: (runId) => unquarantine.run(toText(runId)).changes !== 0,
   }

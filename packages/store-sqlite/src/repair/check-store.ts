@@ -1,6 +1,6 @@
 /**
  * Checks a whole store, without changing it: SQLite's own structures, every record with its checksum and its position,
- * snapshots, requests, large values, threads, graphs, mail and definitions.
+ * snapshots, requests, large values, threads, graphs, mail, definitions, events and their consumers.
  */
 
 import { isDeepStrictEqual } from "node:util"
@@ -10,6 +10,7 @@ import { messageOfDamage } from "../file/errors.ts"
 import { Transactions } from "../file/transactions.ts"
 import { openDatabase } from "../open-store.ts"
 import { labelTexts } from "../runs/run-labels.ts"
+import { eventRows, toEvent } from "../runs/subscriptions.ts"
 import { type SqliteStore, storeOn } from "../sqlite-store.ts"
 import { type RawRun, type RawRuns, rawRuns, reading } from "./raw-runs.ts"
 
@@ -26,6 +27,7 @@ export interface Damage {
     | "graph"
     | "mail"
     | "definitions"
+    | "subscriptions"
   readonly runId?: string | undefined
   /** The record. */
   readonly seq?: number | undefined
@@ -184,11 +186,26 @@ async function* checkRest(database: Database, store: SqliteStore): AsyncGenerato
   for (const hash of found.graph ?? []) yield* check("graph", store.graph(hash))
   for (const holder of found.mail ?? []) yield* check("mail", store.mail(holder))
   yield* checkBlobs(database, found["large values"] ?? [])
+  yield* check("subscriptions", store.subscriptions.consumers())
+  yield* checkEvents(database)
   yield* check("definitions", store.registry.agents())
   const definitions = store.registry.definitions()
   yield* check("definitions", definitions)
   for (const { id } of (await settled(definitions)).value ?? []) {
     yield* check("definitions", store.registry.definition(id))
+  }
+}
+
+/** Each by itself: a damaged one hides no other. */
+function* checkEvents(database: Database): Generator<Damage> {
+  const rows = eventRows(database)
+  for (;;) {
+    const next = attempt(() => rows.next())
+    if (next.error !== undefined) yield { part: "subscriptions", message: next.error }
+    const row = next.value?.value
+    if (next.value?.done !== false || row === undefined) return
+    const { error } = attempt(() => toEvent(row))
+    if (error !== undefined) yield { part: "subscriptions", message: error }
   }
 }
 

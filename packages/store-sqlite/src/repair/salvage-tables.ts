@@ -7,6 +7,7 @@ import { graphTable } from "../journal/graphs.ts"
 import { threadTable } from "../journal/threads.ts"
 import { MAIL_COLUMNS, type MailRow, mailTable, toMail } from "../lease/mail.ts"
 import { columnsOf, registryTables } from "../registry.ts"
+import { CONSUMER_COLUMNS, type ConsumerRow, eventRows, toConsumer, toEvent } from "../runs/subscriptions.ts"
 import { reading } from "./raw-runs.ts"
 
 /** To be called within a transaction of the new file. What did not come over, a sentence each. */
@@ -79,7 +80,35 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
       })
     }
   })
+  copySubscriptions(from, to, names("consumer", "consumers"), attempt)
   return problems
+}
+
+/** A consumer continues where it was; one whose row is damaged is gone. */
+function copySubscriptions(
+  from: Database,
+  to: Database,
+  consumers: readonly string[],
+  attempt: (work: () => void) => void,
+): void {
+  const copyEvent = copier(from, to, "events", "id = ?", "id, type, run_id, workflow, at, body, sum")
+  attempt(() => {
+    for (const row of eventRows(from)) {
+      attempt(() => {
+        toEvent(row)
+        copyEvent(row.id)
+      })
+    }
+  })
+  const findConsumer = from.prepare(`SELECT ${CONSUMER_COLUMNS} FROM consumers WHERE consumer = ?`)
+  const columns = "consumer, position, token, holder, missed, failure, sum"
+  const copyConsumer = copier(from, to, "consumers", "consumer = ?", columns)
+  for (const consumer of consumers) {
+    attempt(() => {
+      for (const row of findConsumer.all(consumer) as ConsumerRow[]) toConsumer(row)
+      copyConsumer(consumer)
+    })
+  }
 }
 
 /** A thread comes over up to its last sound write. */
