@@ -214,7 +214,7 @@ export class ServedConsumer {
       this.#missed = 0
       const progress = { position: this.#position, failure: this.#failure }
       try {
-        // Another process serves the consumer by now, or it was removed.
+        // Another process serves the consumer, or it was removed.
         if (!(await subscriptions.advance(this.#lease, progress, missed))) this.#lease = undefined
       } catch (error) {
         this.#isSaved = false

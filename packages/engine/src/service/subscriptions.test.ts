@@ -300,7 +300,7 @@ describe("consumers", () => {
     await runtime.close()
   })
 
-  test("are told what they missed when events are older than retention.eventMaxAge", async () => {
+  test("know how much they missed when events are older than retention.eventMaxAge", async () => {
     const store = memoryStore()
     await store.subscriptions.add("gone", "beginning")
     const { runtime, clock } = processOn(store, { retention: { eventMaxAge: 60_000 } })

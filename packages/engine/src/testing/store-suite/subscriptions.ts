@@ -47,7 +47,7 @@ export const subscriptionCases: StoreCases = {
     const closed = { id: "q", outcome: "answered", at: START + 4, by: "Ada" } as const
     await write(store, lease, { closed: [closed], status: "running", idle: false }, START + 5)
     await write(store, lease, { intent: true }, START + 6)
-    const error = { code: "TASK_FAILED", message: "secret", node: "n" }
+    const error = { code: "TIMEOUT", message: "secret", node: "n" }
     await write(store, lease, { status: "failed", error }, START + 7)
     const common = { runId: "r", workflow: "w" }
     const events = plain(await eventsOf(store)) as StoredEvent[]
@@ -58,7 +58,7 @@ export const subscriptionCases: StoreCases = {
         { ...common, type: "request.opened", at: START + 2, request: "q", to: "Ada" },
         { ...common, type: "request.opened", at: START + 2, request: "other" },
         { ...common, type: "request.closed", at: START + 4, request: "q", outcome: "answered", by: "Ada" },
-        { ...common, type: "run.ended", at: START + 7, status: "failed", code: "TASK_FAILED", node: "n" },
+        { ...common, type: "run.ended", at: START + 7, status: "failed", code: "TIMEOUT", node: "n" },
       ],
     )
     const positions = events.map(({ position }) => position)
