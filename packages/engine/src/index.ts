@@ -197,6 +197,7 @@ export {
   systemClock,
   type Telemetry,
   type ThreadWrite,
+  type TimeRange,
   type ToolProgress,
   type Update,
   type UpdateOptions,

@@ -21,7 +21,8 @@ const MIGRATIONS: readonly string[] = [
   `CREATE TABLE $.meta (version int NOT NULL);
    INSERT INTO $.meta (version) VALUES (0);
    ${TABLES}`,
-  SUBSCRIPTION_TABLES,
+  `${SUBSCRIPTION_TABLES}
+   CREATE INDEX runs_created ON $.runs (created_at, id);`,
 ]
 
 const FUNCTIONS = [

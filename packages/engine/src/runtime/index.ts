@@ -135,6 +135,7 @@ export {
   type StoredStatus,
   SUSPECT,
   type ThreadWrite,
+  type TimeRange,
 } from "./ports/stored.ts"
 export {
   type ClaimedConsumer,

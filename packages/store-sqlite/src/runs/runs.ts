@@ -1,12 +1,12 @@
 /**
- * Finds runs, and where their journals end. A page costs what is on it, except for a search by one or two letters, which
- * reads one run after another.
+ * Finds runs, and where their journals end. A page costs what is on it, except for a search by one or two letters, or by
+ * times, which reads one run after another.
  */
-import type { RunQuery, StoredRun } from "@superstep/engine"
+import type { RunQuery, StoredRun, TimeRange } from "@superstep/engine"
 import { decodeText, type JsonBytes, shownName, toText } from "../file/columns.ts"
 import { type Database, preparedOnce, type Value } from "../file/driver.ts"
 import { corrupt } from "../file/errors.ts"
-import { HEAD, WITH_END } from "../journal/journal-end.ts"
+import { HEAD, UPDATED_AT, WITH_END } from "../journal/journal-end.ts"
 import { labelTexts } from "./run-labels.ts"
 import { type NameIndex, nameQuery } from "./run-names.ts"
 import {
@@ -75,7 +75,8 @@ interface Sql {
 }
 
 /** Conditions for the rows of runs, whatever they are found by. */
-function toConditions({ workflow, thread, key, text, labels = {}, before }: RunQuery) {
+function toConditions(query: RunQuery) {
+  const { workflow, thread, key, text, labels = {}, before } = query
   const conditions: string[] = []
   const values: Value[] = []
   const add = (condition: string, ...of: string[]) => {
@@ -96,6 +97,18 @@ function toConditions({ workflow, thread, key, text, labels = {}, before }: RunQ
     // After a comma of the object itself, not of a string in it: there a quote has a backslash before it.
     add("instr(',' || substr(labels, 2), ?)", `,${label}`)
   }
+  const within = (column: string, { from, until }: TimeRange = {}) => {
+    for (const [sign, time] of [
+      [">=", from],
+      ["<", until],
+    ] as const) {
+      if (time === undefined) continue
+      conditions.push(`${column} ${sign} ?`)
+      values.push(time)
+    }
+  }
+  within("runs.created_at", query.created)
+  within(UPDATED_AT, query.updated)
   return { conditions, values, isFew }
 }
 
@@ -124,7 +137,7 @@ function byRow(query: RunQuery, after = 0): Sql {
   const sql = `
     SELECT ${RUN_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN runs ${WITH_END}
     WHERE runs.id IN (
-      SELECT id FROM runs WHERE ${[...conditions, "status = wanted.value"].join(" AND ")} ORDER BY id DESC LIMIT ?
+      SELECT id FROM runs ${query.updated === undefined ? "" : WITH_END} WHERE ${[...conditions, "status = wanted.value"].join(" AND ")} ORDER BY id DESC LIMIT ?
     )
     ORDER BY runs.id DESC LIMIT ?`
   return { sql, values: [statusesOf(status), ...values, limit, limit] }
