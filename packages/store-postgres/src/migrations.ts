@@ -89,11 +89,12 @@ async function versionOf(client: PostgresClient, place: Place): Promise<number> 
   const [found] = (
     await client.query({
       text: `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+        current_setting('default_transaction_isolation') AS isolation,
         to_regclass($1) IS NOT NULL AS is_ours,
         EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($2) AND relkind IN ('r', 'p')) AS has_tables`,
       values: [`"${place.schema}".live`, `"${place.schema}"`],
     })
-  ).rows as [{ server: number; encoding: string; is_ours: boolean; has_tables: boolean }]
+  ).rows as [ServerSettings & { is_ours: boolean; has_tables: boolean }]
   checkServer(found, place)
   if (!found.is_ours) {
     if (!found.has_tables) return 0
@@ -109,16 +110,29 @@ async function versionOf(client: PostgresClient, place: Place): Promise<number> 
   return version
 }
 
-function checkServer({ server, encoding }: { server: number; encoding: string }, { shown }: Place): void {
+interface ServerSettings {
+  readonly server: number
+  readonly encoding: string
+  readonly isolation: string
+}
+
+function checkServer({ server, encoding, isolation }: ServerSettings, { shown }: Place): void {
   if (server < OLDEST_SERVER) {
     throw unusable(
       `PostgreSQL at ${shown} is version ${Math.floor(server / 10_000)}, and Superstep needs 14 or later: update the server`,
     )
   }
-  if (encoding === "UTF8") return
-  throw unusable(
-    `The database at ${shown} is encoded in ${encoding}, and Superstep needs UTF8: create one with ENCODING 'UTF8'`,
-  )
+  if (encoding !== "UTF8") {
+    throw unusable(
+      `The database at ${shown} is encoded in ${encoding}, and Superstep needs UTF8: create one with ENCODING 'UTF8'`,
+    )
+  }
+  // Functions look again at what they waited for. No connection is changed: a pooler may lend it to others.
+  if (isolation !== "read committed") {
+    throw unusable(
+      `Transactions at ${shown} are ${isolation} by default, and Superstep needs read committed: ALTER ROLE … SET default_transaction_isolation = 'read committed' for the user of the URL`,
+    )
+  }
 }
 
 function tooNew({ schema, shown }: Place, version: number): SuperstepError {
