@@ -143,7 +143,9 @@ export async function dismiss(database: Database, holder: string, why: Dismissal
 
 export async function free(database: Database, query: FreeQuery): Promise<readonly StoredRun[]> {
   const values = [toTexts(query.workflows), query.now, query.limit, query.suspects]
-  return (await database.read<RunRow>("The list of runs", FREE, values)).map(toStoredRun)
+  return (await database.read<RunRow>("The list of runs", FREE, values)).map((row) =>
+    toStoredRun(row, database.codec),
+  )
 }
 
 export async function claim(

@@ -6,6 +6,7 @@
  */
 import { createHash } from "node:crypto"
 import type { SuperstepError } from "@superstep/engine"
+import { checkKeys, type KeyCheck, type ValueCodec } from "@superstep/engine/stores"
 import { APPEND_FUNCTION } from "./append-function.ts"
 import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
 import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
@@ -23,7 +24,12 @@ const MIGRATIONS: readonly string[] = [
    ${TABLES}`,
   `${SUBSCRIPTION_TABLES}
    CREATE INDEX runs_created ON $.runs (created_at, id);`,
+  // A value of each key that values were sealed with, to recognise the key.
+  `CREATE TABLE $.keys (id text COLLATE "C" PRIMARY KEY, "check" text NOT NULL);`,
 ]
+
+/** The first version that may have encrypted values. */
+const HAS_KEYS = 3
 
 const FUNCTIONS = [
   APPEND_FUNCTION,
@@ -43,11 +49,14 @@ const SCHEMA_VERSION = MIGRATIONS.length
 /** PostgreSQL 14: the oldest that is still maintained when this was written. */
 const OLDEST_SERVER = 140_000
 
-export async function migrate(pool: PostgresPool, place: Place): Promise<void> {
+export async function migrate(pool: PostgresPool, place: Place, codec: ValueCodec): Promise<void> {
   const client = await pool.connect()
   let failure: Error | undefined
   try {
-    if ((await versionOf(client, place)) !== SCHEMA_VERSION) await migrateLocked(client, place)
+    const version = await versionOf(client, place)
+    if (version >= HAS_KEYS) checkKeys(codec, await keysOf(client, place))
+    if (version !== SCHEMA_VERSION) await migrateLocked(client, place)
+    await addKey(client, place, codec)
   } catch (error) {
     failure = asError(error)
     throw setUpProblem(error, place) ?? error
@@ -82,6 +91,20 @@ async function migrateLocked(client: PostgresClient, place: Place): Promise<void
     await client.query({ text: "ROLLBACK" }).catch(() => undefined)
     throw error
   }
+}
+
+/** Keeps the check of a key that writes for the first time. The key of another process with the same id may be another. */
+async function addKey(client: PostgresClient, place: Place, codec: ValueCodec): Promise<void> {
+  const added = checkKeys(codec, await keysOf(client, place))
+  if (added === undefined) return
+  const text = `INSERT INTO "${place.schema}".keys (id, "check") VALUES ($1, $2) ON CONFLICT DO NOTHING`
+  await client.query({ text, values: [added.id, added.check] })
+  checkKeys(codec, await keysOf(client, place))
+}
+
+async function keysOf(client: PostgresClient, { schema }: Place): Promise<KeyCheck[]> {
+  const text = `SELECT id, "check" FROM "${schema}".keys ORDER BY id`
+  return (await client.query({ text })).rows as KeyCheck[]
 }
 
 /** 0 for a schema that is not there, or empty. Throws for one of a later version, or of another program. */

@@ -16,6 +16,7 @@ import type { ConnectionConfig } from "./address.ts"
 import { toAppendItem } from "./append-item.ts"
 import { Appends } from "./appends.ts"
 import type { Database } from "./database.ts"
+import { encryptAgain } from "./encrypt-again.ts"
 import { hintsOn } from "./hints.ts"
 import { findGraph, findSnapshot, readJournal, saveSnapshot } from "./journals.ts"
 import { keepAlive } from "./keep-alive.ts"
@@ -40,6 +41,8 @@ export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" 
     readonly queue: Promised<RunQueue>
     readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
+    /** Writes values that were not written with the newest key again. Returns how many. */
+    encryptAgain(onProgress?: (values: number) => void): Promise<number>
     readonly live: Required<LiveChannel>
   }
 
@@ -57,7 +60,7 @@ export function storeOn(
 
   return {
     async append(lease, expectedSeq, records, change) {
-      const item = toAppendItem(lease, expectedSeq, records, change)
+      const item = toAppendItem(lease, expectedSeq, records, change, database.codec)
       await turns.pass(lease.runId, () => appends.add(item))
       if (change?.created?.queued) hints.toAll()
     },
@@ -106,6 +109,7 @@ export function storeOn(
     removeThread: (id) => removeThread(database, id),
 
     registry: registryOn(database),
+    encryptAgain: (onProgress = () => undefined) => encryptAgain(database, onProgress),
 
     pin: (runId, pinned) => pinRun(database, runId, pinned),
     remove: (runId) => removeRun(database, runId),

@@ -25,12 +25,14 @@ const PIN: Statement = { text: "UPDATE $.runs SET pinned = $2 WHERE run_id = $1 
 
 export async function findRun(database: Database, runId: string): Promise<StoredRun | undefined> {
   const [row] = await database.read<RunRow>(`Run "${runId}"`, FIND, [toText(runId)])
-  return row && toStoredRun(row)
+  return row && toStoredRun(row, database.codec)
 }
 
 export async function listRuns(database: Database, query: RunQuery): Promise<readonly StoredRun[]> {
   const { text, values } = toSql(query)
-  return (await database.read<RunRow>("The list of runs", { text }, values)).map(toStoredRun)
+  return (await database.read<RunRow>("The list of runs", { text }, values)).map((row) =>
+    toStoredRun(row, database.codec),
+  )
 }
 
 /** False when there is no such run. */

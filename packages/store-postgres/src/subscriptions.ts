@@ -7,9 +7,9 @@ import type {
   StoredEvent,
   Subscriptions,
 } from "@superstep/engine"
-import { fromEventText } from "@superstep/engine/stores"
+import { fromEventText, type ValueCodec } from "@superstep/engine/stores"
 import type { Database, Statement } from "./database.ts"
-import { parseJson, parseName, toText } from "./names.ts"
+import { parseJson, parseName, parseSealed, toText } from "./names.ts"
 import type { Promised } from "./registry.ts"
 
 /** What one statement removes at most. */
@@ -67,7 +67,9 @@ export function subscriptionsOn(database: Database): Promised<Subscriptions> {
       await database.write(subject(consumer), ADD, [toText(consumer), from === "now"])
     },
     async consumers() {
-      return (await database.read<ConsumerRow>("The list of consumers", LIST)).map(toStoredConsumer)
+      return (await database.read<ConsumerRow>("The list of consumers", LIST)).map((row) =>
+        toStoredConsumer(row, database.codec),
+      )
     },
     async remove(consumer) {
       const rows = await database.write(`The removal of consumer "${consumer}"`, REMOVE, [toText(consumer)])
@@ -76,13 +78,18 @@ export function subscriptionsOn(database: Database): Promised<Subscriptions> {
     async claim(consumer, holder): Promise<ClaimedConsumer | undefined> {
       const values = [toText(consumer), toText(holder)]
       const [row] = await database.write<ProgressRow & { token: number }>(subject(consumer), CLAIM, values)
-      return row && { lease: { consumer, holder, token: row.token }, ...toProgress(row, consumer) }
+      return (
+        row && { lease: { consumer, holder, token: row.token }, ...toProgress(row, consumer, database.codec) }
+      )
     },
     async events(after, limit) {
       return (await database.read<EventRow>("The list of events", READ, [after, limit])).map(toStoredEvent)
     },
     async advance({ consumer, token }, { position, failure }, missed = 0) {
-      const text = failure === undefined ? null : JSON.stringify(failure)
+      const text =
+        failure === undefined
+          ? null
+          : database.codec.seal(JSON.stringify(failure), "failure", toText(consumer))
       const values = [toText(consumer), token, position, text, missed]
       return (await database.write(subject(consumer), ADVANCE, values)).length > 0
     },
@@ -108,19 +115,26 @@ function toStoredEvent({ position, type, run_id, workflow, at, body }: EventRow)
   }
 }
 
-function toStoredConsumer(row: ConsumerRow): StoredConsumer {
+function toStoredConsumer(row: ConsumerRow, codec: ValueCodec): StoredConsumer {
   const consumer = parseName(row.consumer)
   return {
     consumer,
-    ...toProgress(row, consumer),
+    ...toProgress(row, consumer, codec),
     lag: row.lag,
     missed: row.missed,
     ...(row.holder !== null && { holder: parseName(row.holder) }),
   }
 }
 
-function toProgress({ position, failure }: ProgressRow, consumer: string): ConsumerProgress {
+function toProgress(
+  { position, failure }: ProgressRow,
+  consumer: string,
+  codec: ValueCodec,
+): ConsumerProgress {
   if (failure === null) return { position }
   const damaged = () => `Consumer "${consumer}" is damaged`
-  return { position, failure: parseJson(failure, damaged) as ConsumerFailure }
+  return {
+    position,
+    failure: parseSealed(codec, failure, damaged, "failure", toText(consumer)) as ConsumerFailure,
+  }
 }

@@ -261,6 +261,8 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   QUEUE_MIGRATION,
   addSearchTables,
   SUBSCRIPTION_MIGRATION,
+  // A value of each key that values were sealed with, to recognise the key.
+  `CREATE TABLE keys (id TEXT NOT NULL PRIMARY KEY, "check" TEXT NOT NULL) WITHOUT ROWID;`,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

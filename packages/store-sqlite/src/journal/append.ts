@@ -16,7 +16,7 @@ import {
   type SuperstepError,
   storeErrors,
 } from "@superstep/engine"
-import type { StoredBody } from "@superstep/engine/stores"
+import type { StoredBody, ValueCodec } from "@superstep/engine/stores"
 import {
   checksum,
   MADE_STATE,
@@ -346,7 +346,7 @@ export function appender(database: Database, tables: Tables): Appender {
     bodies.forEach((body, i) => {
       if (body.places === null) return
       tables.blobs.keep(run, (records[i] as JournalRecord).seq, body)
-      bytes += body.bytes - Buffer.byteLength(body.text)
+      bytes += body.largeBytes
     })
     if (bytes > 0) addBlobBytes.run(bytes, run)
   }
@@ -403,13 +403,14 @@ function sizeOf(bodies: readonly StoredBody[]): number {
 const NONE: ChangeTexts = { graphs: [], opened: [], thread: [], error: null, bytes: 0 }
 
 /** Throws STORE_WRITE_FAILED for a value that JSON cannot hold. */
-export function toChangeTexts(runId: string, change: RunChange | undefined): ChangeTexts {
+export function toChangeTexts(runId: string, change: RunChange | undefined, codec: ValueCodec): ChangeTexts {
   if (change === undefined) return NONE
   try {
     const graphs = (change.graphs ?? []).map(({ hash, graph }) => toGraphText(hash, graph))
-    const opened = (change.opened ?? []).map(toRequestText)
-    const thread = (change.thread ?? []).map(toThreadText)
-    const error = change.error === undefined ? null : JSON.stringify(change.error)
+    const opened = (change.opened ?? []).map((request) => toRequestText(runId, request, codec))
+    const thread = (change.thread ?? []).map((write) => toThreadText(write, codec))
+    const error =
+      change.error === undefined ? null : codec.seal(JSON.stringify(change.error), "error", toText(runId))
     const texts = [
       ...graphs.map(({ body }) => body),
       ...opened.map(({ body }) => body),

@@ -11,6 +11,7 @@ import {
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import {
   decodeName,
   decodeText,
@@ -45,7 +46,7 @@ export interface LeaseTable {
 const UNSUSPECTED = "takeovers = 0, blamed = 0, died_with = NULL"
 const RELEASED = "status = status_before, status_before = NULL, wake_at = 0"
 
-export function leaseTable(database: Database): LeaseTable {
+export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
   const beat = database.prepare("UPDATE holders SET beat = beat + 1, taken = 0 WHERE id = ?")
   const wasTaken = database.prepare("SELECT taken FROM holders WHERE id = ?")
   const addHolder = database.prepare(
@@ -136,7 +137,7 @@ export function leaseTable(database: Database): LeaseTable {
       freeAll.run(name)
     },
     free: ({ workflows, now, limit, suspects }) =>
-      toStoredRuns(findFree.all(toTextList(workflows), now, limit, suspects ? 1 : 0)),
+      toStoredRuns(findFree.all(toTextList(workflows), now, limit, suspects ? 1 : 0), codec),
     claim(runId, token, holder) {
       markTaken.run(toText(holder), toText(runId), token)
       const { changes } = claim.run(toText(holder), toText(runId), token)

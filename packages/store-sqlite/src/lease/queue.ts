@@ -1,4 +1,5 @@
 /** Queued runs: see `RunQueue` in the engine for what is claimed, and in what order. */
+
 import {
   type Amendment,
   type Claimed,
@@ -14,6 +15,7 @@ import {
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import {
   decodeName,
   decodeText,
@@ -75,6 +77,7 @@ export function queueTable(
     readonly blobs: BlobTable
     readonly subscriptions: Pick<SubscriptionTable, "addEvents">
   },
+  codec: ValueCodec,
 ): QueueTable {
   const findGroup = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE flow_group = ?`)
   const enter = database.prepare(
@@ -266,7 +269,7 @@ export function queueTable(
       if (lanes.paid.size > 0) dropPaid.run(now)
       for (const [lane, until] of lanes.paid) setPaid.run(toText(lane), until)
       const runs = claimed.flatMap(({ id, isFirst }) => {
-        const found = toStoredRuns(findRun.all(id))
+        const found = toStoredRuns(findRun.all(id), codec)
         if (isFirst) for (const run of found) begin(run, now)
         return found
       })
@@ -283,12 +286,12 @@ export function queueTable(
       for (const [i, body] of bodies.entries()) {
         if (body.places === null) continue
         tables.blobs.keep(id, records[i]?.seq ?? 0, body)
-        blobBytes += body.bytes - Buffer.byteLength(body.text)
+        blobBytes += body.largeBytes
       }
       amend.run(records.length, end.bytes, end.at, blobBytes, wakeAt ?? null, closed ? 1 : 0, id)
       return true
     },
-    expired: (now, limit) => toStoredRuns(findExpired.all(now, limit)),
+    expired: (now, limit) => toStoredRuns(findExpired.all(now, limit), codec),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Copies what a store has beside its runs to a new file: each row as it is, if it is sound. */
 
+import type { ValueCodec } from "@superstep/engine/stores"
 import { decodeText, type JsonBytes, shownName } from "../file/columns.ts"
 import type { Database, Value } from "../file/driver.ts"
 import { messageOfDamage } from "../file/errors.ts"
@@ -11,7 +12,12 @@ import { CONSUMER_COLUMNS, type ConsumerRow, eventRows, toConsumer, toEvent } fr
 import { reading } from "./raw-runs.ts"
 
 /** To be called within a transaction of the new file. What did not come over, a sentence each. */
-export function copyTables(from: Database, to: Database, hasRun: (runId: string) => boolean): string[] {
+export function copyTables(
+  from: Database,
+  to: Database,
+  codec: ValueCodec,
+  hasRun: (runId: string) => boolean,
+): string[] {
   const problems: string[] = []
   const attempt = (work: () => void) => {
     try {
@@ -40,7 +46,7 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
     })
   }
 
-  const copyThread = threadCopier(from, to)
+  const copyThread = threadCopier(from, to, codec)
   for (const thread of names("thread", "threads")) {
     attempt(() => {
       const problem = copyThread(thread)
@@ -68,14 +74,14 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
     })
   }
 
-  const mail = mailTable(to)
+  const mail = mailTable(to, codec)
   const findMail = from.prepare(
     `SELECT ${MAIL_COLUMNS} FROM mail NOT INDEXED WHERE outcome IS NULL ORDER BY id`,
   )
   attempt(() => {
     for (const row of findMail.all() as MailRow[]) {
       attempt(() => {
-        const letter = toMail(row)
+        const letter = toMail(row, codec)
         if (hasRun(letter.runId)) mail.post(letter)
       })
     }
@@ -112,8 +118,12 @@ function copySubscriptions(
 }
 
 /** A thread comes over up to its last sound write. */
-function threadCopier(from: Database, to: Database): (thread: string) => string | undefined {
-  const threads = threadTable(from)
+function threadCopier(
+  from: Database,
+  to: Database,
+  codec: ValueCodec,
+): (thread: string) => string | undefined {
+  const threads = threadTable(from, codec)
   const copyWrites = copier(from, to, "thread_writes", "thread = ? AND version <= ?", WRITE_COLUMNS)
   const find = from.prepare("SELECT id, CAST(version AS INTEGER) AS version FROM threads WHERE thread = ?")
   const add = to.prepare("INSERT INTO threads (id, thread, version, bytes) VALUES (?, ?, ?, 0)")

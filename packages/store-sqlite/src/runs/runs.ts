@@ -2,7 +2,9 @@
  * Finds runs, and where their journals end. A page costs what is on it, except for a search by one or two letters, or by
  * times, which reads one run after another.
  */
+
 import type { RunQuery, StoredRun, TimeRange } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import { decodeText, type JsonBytes, shownName, toText } from "../file/columns.ts"
 import { type Database, preparedOnce, type Value } from "../file/driver.ts"
 import { corrupt } from "../file/errors.ts"
@@ -29,7 +31,7 @@ export interface RunTable {
   pin(runId: string, pinned: boolean): boolean
 }
 
-export function runTable(database: Database, names: Pick<NameIndex, "upTo">): RunTable {
+export function runTable(database: Database, names: Pick<NameIndex, "upTo">, codec: ValueCodec): RunTable {
   const prepare = preparedOnce(database)
   const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE run_id = ?`)
   const checkHidden = hiddenCheck(database)
@@ -47,12 +49,12 @@ export function runTable(database: Database, names: Pick<NameIndex, "upTo">): Ru
 
   return {
     find(runId) {
-      const [run] = toStoredRuns(findOne.all(toText(runId)))
+      const [run] = toStoredRuns(findOne.all(toText(runId)), codec)
       if (run?.runId !== runId) checkHidden(toText(runId))
       return run
     },
     list(query) {
-      const read = ({ sql, values }: Sql) => toStoredRuns(prepare(sql).all(...values))
+      const read = ({ sql, values }: Sql) => toStoredRuns(prepare(sql).all(...values), codec)
       const { key, thread, text, labels = {}, limit = -1 } = query
       const wanted = labelTexts(labels)
       // A key has one run, a thread few: the rest is looked for among those.

@@ -8,19 +8,21 @@ import type {
   StoredConsumer,
   StoredEvent,
 } from "@superstep/engine"
-import { fromEventText, toEventText } from "@superstep/engine/stores"
+import { fromEventText, type KeyRing, toEventText, type ValueCodec } from "@superstep/engine/stores"
 import { check, checksum } from "../file/checksum.ts"
 import {
   decodeText,
   decodeTextOrNull,
   parseJson,
   parseName,
+  parseSealed,
   type Row,
   selected,
   shownName,
   toText,
 } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
+import { corrupt } from "../file/errors.ts"
 
 /** How many events one transaction removes at most. */
 const EVENTS_AT_ONCE = 1_000
@@ -84,7 +86,7 @@ interface Consumer {
 /** Events that every consumer has handled, or that are older than ?1. */
 const REMOVABLE = "id <= (SELECT min(position) FROM consumers) OR at < ?1"
 
-export function subscriptionTable(database: Database): SubscriptionTable {
+export function subscriptionTable(database: Database, codec: ValueCodec): SubscriptionTable {
   // Also where the number that SQLite keeps is damaged, no position is given twice, or before that of a consumer.
   const findLast = database.prepare(
     `SELECT CAST(max(
@@ -169,7 +171,7 @@ export function subscriptionTable(database: Database): SubscriptionTable {
         const [{ count }] = countEvents.all(found.position) as [{ count: number }]
         return {
           consumer: parseName(found.consumer, subjectOf(found.consumer)),
-          ...toProgress(found),
+          ...toProgress(found, codec),
           lag: count,
           missed: found.missed,
           ...(isHeld(found.holder) && { holder: parseName(found.holder, subjectOf(found.consumer)) }),
@@ -182,12 +184,12 @@ export function subscriptionTable(database: Database): SubscriptionTable {
       if (row === undefined) return undefined
       const token = row.token + 1
       save({ ...row, token, holder: toText(holder) })
-      return { lease: { consumer, holder, token }, ...toProgress(row) }
+      return { lease: { consumer, holder, token }, ...toProgress(row, codec) }
     },
     advance(lease, { position, failure }, missed) {
       const row = held(lease)
       if (row === undefined) return false
-      const text = failure === undefined ? null : JSON.stringify(failure)
+      const text = failure === undefined ? null : codec.seal(JSON.stringify(failure), "failure", row.consumer)
       save({ ...row, position, failure: text, missed: row.missed + missed })
       return true
     },
@@ -225,6 +227,22 @@ function eventSum(
 
 function consumerSum({ consumer, position, token, holder, missed, failure }: Consumer): number {
   return checksum([consumer, position, token, holder, missed], failure ?? "")
+}
+
+/** Seals the failures of consumers that were not sealed with the newest key again; how many. */
+export function sealFailuresAgain(database: Database, ring: KeyRing): number {
+  const find = database.prepare(`SELECT ${CONSUMER_COLUMNS} FROM consumers WHERE failure IS NOT NULL`)
+  const update = database.prepare("UPDATE consumers SET failure = ?, sum = ? WHERE consumer = ?")
+  let count = 0
+  for (const row of find.all() as ConsumerRow[]) {
+    const found = toConsumer(row)
+    if (found.failure === null || found.failure.startsWith(ring.prefix)) continue
+    const damaged = (what: string, cause?: unknown) => corrupt(subjectOf(found.consumer), what, cause)
+    const failure = ring.sealAgain(found.failure, damaged, "failure", found.consumer)
+    update.run(failure, consumerSum({ ...found, failure }), found.consumer)
+    count += 1
+  }
+  return count
 }
 
 /** The rows of all events of a file that may be damaged. */
@@ -273,6 +291,9 @@ function subjectOf(consumer: string): () => string {
   return () => `Consumer "${shownName(consumer)}" is damaged`
 }
 
-function toProgress({ position, failure }: Consumer): ConsumerProgress {
-  return failure === null ? { position } : { position, failure: JSON.parse(failure) as ConsumerFailure }
+function toProgress({ consumer, position, failure }: Consumer, codec: ValueCodec): ConsumerProgress {
+  if (failure === null) return { position }
+  const text = Buffer.from(failure)
+  const found = parseSealed(codec, text, subjectOf(consumer), "failure", consumer)
+  return { position, failure: found as ConsumerFailure }
 }

@@ -14,7 +14,7 @@ import {
   type StoreFlags,
   storeFlags,
 } from "../flags.ts"
-import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
+import { type OpenStore, onStore, storeAddress, storeKeys } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
 import { age, counted, printTable, shortCost, shortTokens } from "../print/figures.ts"
 import { paintStatus, type ShownStatus, STATUSES, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
@@ -197,6 +197,7 @@ async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
   const { whole, cut, lost, problems } = await salvageStore({
     from: path,
     to,
+    keys: await storeKeys(io.env),
     onRun(run, share) {
       if (flags.json) return out.line(jsonText(run))
       if (run.outcome === "whole" && run.reason === undefined) {
