@@ -107,10 +107,10 @@ describe("an encrypted schema", () => {
     const store = open(newSchema(), [a])
     await fill(store, "r")
     for (const [keys, code] of [
-      [undefined, "KEY_MISSING"],
-      [[b], "KEY_MISSING"],
-      [[key("a", 9)], "KEY_WRONG"],
-      [[b, key("a", 9)], "KEY_WRONG"],
+      [undefined, "STORE_KEY_MISSING"],
+      [[b], "STORE_KEY_MISSING"],
+      [[key("a", 9)], "STORE_KEY_WRONG"],
+      [[b, key("a", 9)], "STORE_KEY_WRONG"],
     ] as const) {
       const refused = open(store.schema, keys)
       await expect(refused.append(leaseOf("new"), 0, [record(1)], {})).rejects.toMatchObject({
@@ -128,7 +128,7 @@ describe("an encrypted schema", () => {
     const store = open(plain.schema, [a])
     await fill(store, "new")
     expect(await contentOf(store, "r")).toEqual(CONTENT)
-    await expect(plain.read("new", 0)).rejects.toMatchObject({ code: "KEY_MISSING" })
+    await expect(plain.read("new", 0)).rejects.toMatchObject({ code: "STORE_KEY_MISSING" })
     expect(await store.encryptAgain()).toBeGreaterThan(10)
     expect(await store.encryptAgain()).toBe(0)
     expect(await readable(store.schema)).toEqual([])
@@ -145,7 +145,42 @@ describe("an encrypted schema", () => {
     const after = open(old.schema, [b])
     for (const runId of ["r", "new"]) expect(await contentOf(after, runId)).toEqual(CONTENT)
     expect(await after.mailOutcome("refused r")).toMatchObject({ message: SECRET })
-    await expect(open(old.schema, [a]).run("r")).rejects.toMatchObject({ code: "KEY_MISSING" })
+    await expect(open(old.schema, [a]).run("r")).rejects.toMatchObject({ code: "STORE_KEY_MISSING" })
+  })
+
+  test("sends live events that only its processes can read, small and large", async () => {
+    const store = open(newSchema(), [a])
+    const watcher = open(store.schema, [a])
+    const seen: unknown[] = []
+    const isDone = new Promise<void>((resolve) => {
+      watcher.live.subscribe("holder", { runId: "r" }, (signal) => {
+        seen.push(signal)
+        if (seen.length === 2) resolve()
+      })
+    })
+    const signals = ["small", LARGE].map((text, i) => ({
+      type: "event" as const,
+      event: {
+        runId: "r",
+        seq: i,
+        at: 0,
+        path: [],
+        type: "log",
+        task: 1,
+        node: "n",
+        level: "info",
+        message: text,
+      },
+    }))
+    store.live.serve("holder", (_query, listener) => {
+      for (const signal of signals) listener(signal as never)
+      return { leave: () => undefined }
+    })
+    await isDone
+    expect(JSON.stringify(seen)).toContain(LARGE)
+    const kept = await sql<{ body: string }>(`SELECT body FROM "${store.schema}".live_values`)
+    expect(kept.length).toBeGreaterThan(0)
+    expect(JSON.stringify(kept)).not.toContain(SECRET)
   })
 
   test.each([

@@ -110,10 +110,10 @@ describe("the keys of a file", () => {
     const path = await filled([a])
     const before = bytesOf(path)
     for (const [keys, code, id] of [
-      [undefined, "KEY_MISSING", "a"],
-      [[b], "KEY_MISSING", "a"],
-      [[key("a", 9)], "KEY_WRONG", "a"],
-      [[b, key("a", 9)], "KEY_WRONG", "a"],
+      [undefined, "STORE_KEY_MISSING", "a"],
+      [[b], "STORE_KEY_MISSING", "a"],
+      [[key("a", 9)], "STORE_KEY_WRONG", "a"],
+      [[b, key("a", 9)], "STORE_KEY_WRONG", "a"],
     ] as const) {
       expect(() => open(path, keys)).toThrow(
         expect.objectContaining({ code, message: expect.stringContaining(`"${id}"`) }),
@@ -150,7 +150,7 @@ describe("the keys of a file", () => {
     expect(await contentOf(after, "new")).toEqual(CONTENT)
     expect(await after.mailOutcome("refused r")).toMatchObject({ message: SECRET })
     await after.close()
-    expect(() => open(path, [a])).toThrow(expect.objectContaining({ code: "KEY_MISSING" }))
+    expect(() => open(path, [a])).toThrow(expect.objectContaining({ code: "STORE_KEY_MISSING" }))
   })
 
   test("are asked for where another process begins to encrypt, or none are there to encrypt with", async () => {
@@ -159,7 +159,7 @@ describe("the keys of a file", () => {
     await expect(plain.encryptAgain()).rejects.toMatchObject({ code: "OPTION_INVALID" })
     const other = open(path, [a])
     await fill(other, "new")
-    await expect(plain.read("new", 0)).rejects.toMatchObject({ code: "KEY_MISSING" })
+    await expect(plain.read("new", 0)).rejects.toMatchObject({ code: "STORE_KEY_MISSING" })
     await Promise.all([plain.close(), other.close()])
   })
 })
@@ -215,6 +215,6 @@ describe("a sealed value", () => {
     expect(await store.read("r", 0)).toEqual(records(1, 2, SECRET))
     expect((await store.run("ended r"))?.error?.message).toBe(SECRET)
     await store.close()
-    expect(() => open(to)).toThrow(expect.objectContaining({ code: "KEY_MISSING" }))
+    expect(() => open(to)).toThrow(expect.objectContaining({ code: "STORE_KEY_MISSING" }))
   })
 })

@@ -240,7 +240,7 @@ export function openDatabase(options: DatabaseOptions): OpenFile {
   return opened
 }
 
-/** Throws KEY_MISSING or KEY_WRONG. Keeps the check of a key that writes for the first time. */
+/** Throws STORE_KEY_MISSING or STORE_KEY_WRONG. Keeps the check of a key that writes for the first time. */
 function checkStoredKeys(database: Database, codec: ValueCodec): void {
   const find = database.prepare(
     `SELECT ${jsonBytes("id")} AS id, ${jsonBytes('"check"')} AS "check" FROM keys`,

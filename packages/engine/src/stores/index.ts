@@ -8,6 +8,7 @@ export {
   codecOf,
   type EncryptionKey,
   environmentKeys,
+  isSealed,
   KEYS_VARIABLE,
   type KeyCheck,
   type KeyProvider,

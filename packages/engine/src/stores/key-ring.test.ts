@@ -48,7 +48,7 @@ describe("a sealed value", () => {
   test("needs its key, which is named", () => {
     for (const codec of [new KeyRing([b]), plainCodec]) {
       expect(() => codec.open(sealed, damaged, "record", "run", 7)).toThrow(
-        expect.objectContaining({ code: "KEY_MISSING", message: expect.stringContaining('key "a"') }),
+        expect.objectContaining({ code: "STORE_KEY_MISSING", message: expect.stringContaining('key "a"') }),
       )
     }
   })
@@ -71,9 +71,9 @@ describe("the keys of a store", () => {
     expect(checkKeys(new KeyRing([b, a]), stored)).toMatchObject({ id: "b" })
     expect(checkKeys(plainCodec, [])).toBeUndefined()
     for (const codec of [plainCodec, new KeyRing([b])])
-      expect(() => checkKeys(codec, stored)).toThrow(expect.objectContaining({ code: "KEY_MISSING" }))
+      expect(() => checkKeys(codec, stored)).toThrow(expect.objectContaining({ code: "STORE_KEY_MISSING" }))
     expect(() => checkKeys(new KeyRing([key("a", 9)]), stored)).toThrow(
-      expect.objectContaining({ code: "KEY_WRONG", message: expect.stringContaining('Key "a"') }),
+      expect.objectContaining({ code: "STORE_KEY_WRONG", message: expect.stringContaining('Key "a"') }),
     )
   })
 

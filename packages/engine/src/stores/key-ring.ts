@@ -36,7 +36,7 @@ type Damaged = (what: string, cause?: unknown) => Error
 /** How a store writes values, and reads them. `kind`, `owner` and `part` are where a value belongs. */
 export interface ValueCodec {
   seal(text: string, kind: string, owner: string, part?: string | number): string
-  /** Returns a value that is not sealed as it is. Throws KEY_MISSING, or what `damaged` returns. */
+  /** Returns a value that is not sealed as it is. Throws STORE_KEY_MISSING, or what `damaged` returns. */
   open(text: string, damaged: Damaged, kind: string, owner: string, part?: string | number): string
   /** The address of a large value, by its content. */
   address(text: string | Uint8Array): string
@@ -157,7 +157,7 @@ export class KeyRing implements ValueCodec {
 }
 
 /**
- * Compares the keys with those that a store was written with. Throws KEY_MISSING or KEY_WRONG. Returns the check that the
+ * Compares the keys with those that a store was written with. Throws STORE_KEY_MISSING or STORE_KEY_WRONG. Returns the check that the
  * store is to keep, if it does not have it.
  */
 export function checkKeys(codec: ValueCodec, stored: readonly KeyCheck[]): KeyCheck | undefined {
@@ -249,10 +249,10 @@ function keyInvalid(what: string): SuperstepError {
 
 function keyMissing(id: string): SuperstepError {
   const text = `The store is encrypted with key "${id}", which is not among the keys that it was opened with. Pass it with the option keys, or in ${KEYS_VARIABLE}.`
-  return new SuperstepError("KEY_MISSING", text, { retryable: false })
+  return new SuperstepError("STORE_KEY_MISSING", text, { retryable: false })
 }
 
 function keyWrong(id: string, cause?: unknown): SuperstepError {
   const text = `Key "${id}" is not the key that the store was encrypted with. Pass the right one under this id.`
-  return new SuperstepError("KEY_WRONG", text, { cause, retryable: false })
+  return new SuperstepError("STORE_KEY_WRONG", text, { cause, retryable: false })
 }

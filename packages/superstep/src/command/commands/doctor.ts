@@ -91,7 +91,10 @@ async function* storeFindings(
     }
   } catch (error) {
     // The checks of the installation report this error.
-    if (["STORE_UNUSABLE", "KEY_MISSING", "KEY_WRONG"].some((code) => isSuperstepError(error, code))) return
+    if (
+      ["STORE_UNUSABLE", "STORE_KEY_MISSING", "STORE_KEY_WRONG"].some((code) => isSuperstepError(error, code))
+    )
+      return
     yield { state: "fail", what: "integrity", is: (error as Error).message, todo: ADVICE }
   } finally {
     bar.clear()
@@ -172,7 +175,8 @@ async function* storeState(io: Io, url: string | undefined): AsyncGenerator<Find
     const todo = "superstep runs list --status quarantined, then superstep runs release RUN."
     yield { state: "warn", what: "runs", is, todo }
   } catch (error) {
-    const isLocked = isSuperstepError(error, "KEY_MISSING") || isSuperstepError(error, "KEY_WRONG")
+    const isLocked =
+      isSuperstepError(error, "STORE_KEY_MISSING") || isSuperstepError(error, "STORE_KEY_WRONG")
     const todo = isLocked
       ? "Set SUPERSTEP_KEYS, or SUPERSTEP_KEYS_FILE, to its encryption keys."
       : "Repair it, or choose another store with --store sqlite:PATH."
