@@ -16,6 +16,7 @@ const OTHER_LITERALS = {
     "OPENAI_API_KEY",
     "SEARXNG_URL",
     "SERPER_API_KEY",
+    "SUPERSTEP_KEYS",
     "TAVILY_API_KEY",
   ],
   "codes of Node and its HTTP client, which are compared with": [

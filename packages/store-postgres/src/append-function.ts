@@ -25,7 +25,7 @@ export const MOVED = `updated_at = coalesce(i.at, live.updated_at),
       died_with = CASE WHEN i.intent THEN live.died_with END`
 
 export const APPEND_FUNCTION = `
-CREATE FUNCTION $.append_1(
+CREATE FUNCTION $.append_2(
   i_run text[], i_token bigint[], i_head int[], i_count int[], i_bytes bigint[], i_blob_bytes bigint[],
   i_at float8[], i_intent boolean[],
   r_item int[], r_seq int[], r_events bigint[], r_frame text[], r_body text[], r_places text[],
@@ -154,7 +154,7 @@ BEGIN
   END IF;
 
   IF changes IS NOT NULL THEN
-    PERFORM $.change_1(ids, changes);
+    PERFORM $.change_2(ids, changes);
   END IF;
   IF is_revival THEN
     PERFORM $.end_1(array_agg(run), array_agg(status), array_agg(error), array_agg(executing)) FROM $.live
@@ -207,7 +207,7 @@ END
 $function$;
 
 -- What changes beside the journal, in the order in which a reader of the change expects it.
-CREATE FUNCTION $.change_1(ids bigint[], changes jsonb) RETURNS void
+CREATE FUNCTION $.change_2(ids bigint[], changes jsonb) RETURNS void
 LANGUAGE plpgsql AS $function$
 DECLARE
   part jsonb;
@@ -284,6 +284,14 @@ BEGIN
     INSERT INTO $.thread_writes (thread, version, key, kind, value)
     SELECT grown.id, grown.version - w.count + w.place, w.key, w.kind, w.value
     FROM written AS w JOIN grown ON grown.thread = w.thread;
+  END IF;
+
+  IF changes->'events' IS NOT NULL THEN
+    INSERT INTO $.new_events (type, run_id, workflow, at, body)
+    SELECT e.type, r.run_id, r.workflow, e.at, e.body
+    FROM jsonb_to_recordset(changes->'events') AS e(n int, item int, type text, at float8, body text)
+    JOIN $.runs AS r ON r.id = ids[e.item]
+    ORDER BY e.n;
   END IF;
 
   IF changes->'ended' IS NOT NULL THEN

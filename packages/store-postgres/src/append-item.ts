@@ -1,6 +1,7 @@
 /** One append as it is sent: everything as text, made when the append is handed over, so that later changes of a value do no harm. */
 import {
   DEFAULT_QUEUE,
+  eventsOf,
   hasEnded,
   type Idle,
   type JournalRecord,
@@ -10,7 +11,13 @@ import {
   type RunChange,
   type RunCreated,
 } from "@superstep/engine"
-import { type StoredBody, toStoredBody } from "@superstep/engine/stores"
+import {
+  type EventText,
+  type StoredBody,
+  toEventText,
+  toStoredBody,
+  type ValueCodec,
+} from "@superstep/engine/stores"
 import { writeFailed } from "./errors.ts"
 import { toText, toTextOrNull } from "./names.ts"
 import { hashOf } from "./run-rows.ts"
@@ -50,6 +57,7 @@ interface ChangeTexts {
   readonly closed: readonly object[]
   readonly mail: readonly object[]
   readonly thread: readonly object[]
+  readonly events: readonly EventText[]
   readonly bytes: number
 }
 
@@ -64,8 +72,9 @@ export function toAppendItem(
   expectedSeq: number,
   records: readonly JournalRecord[],
   change: RunChange | undefined,
+  codec: ValueCodec,
 ): AppendItem {
-  const texts = toRecords(lease.runId, expectedSeq, records)
+  const texts = toRecords(lease.runId, expectedSeq, records, codec)
   return {
     lease,
     run: toText(lease.runId),
@@ -74,7 +83,7 @@ export function toAppendItem(
     bytes: texts.reduce((sum, { bytes }) => sum + bytes, 0),
     at: records.at(-1)?.entry.at ?? null,
     isIntent: change?.intent === true,
-    change: change && toChange(lease, records, change),
+    change: change && toChange(lease, records, change, codec),
     key: change?.created?.key,
     group: change?.created?.flow?.group,
     creates: change?.created !== undefined,
@@ -85,14 +94,16 @@ export function toRecords(
   runId: string,
   expectedSeq: number,
   records: readonly JournalRecord[],
+  codec: ValueCodec,
 ): RecordText[] {
+  const owner = toText(runId)
   return records.map(({ seq, frame, entry, events }, i) => {
     if (seq !== expectedSeq + 1 + i) {
       throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
     }
     try {
-      const { text, places, values, bytes } = toStoredBody(entry)
-      return { text, places, values, bytes, seq, events, frame: frame === "" ? "" : toText(frame) }
+      const body = toStoredBody(entry, { codec, kind: "record", owner, seq })
+      return { ...body, seq, events, frame: frame === "" ? "" : toText(frame) }
     } catch (error) {
       throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
     }
@@ -103,11 +114,12 @@ function toChange(
   lease: Lease,
   records: readonly JournalRecord[],
   change: RunChange,
+  codec: ValueCodec,
 ): ChangeTexts | undefined {
   const { intent: _, ...parts } = change
   if (Object.values(parts).every((part) => part === undefined)) return undefined
   try {
-    return changeTexts(lease, records, change)
+    return changeTexts(lease, records, change, codec)
   } catch (error) {
     throw writeFailed(
       `What changes with the journal of run "${lease.runId}" cannot be written as JSON`,
@@ -116,7 +128,13 @@ function toChange(
   }
 }
 
-function changeTexts(lease: Lease, records: readonly JournalRecord[], change: RunChange): ChangeTexts {
+function changeTexts(
+  lease: Lease,
+  records: readonly JournalRecord[],
+  change: RunChange,
+  codec: ValueCodec,
+): ChangeTexts {
+  const run = toText(lease.runId)
   const { status, idle, graph, error } = change
   const isOver = status !== undefined && hasEnded({ status })
   const executing = idle === undefined ? {} : { executing: idle === false }
@@ -127,7 +145,7 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
   const opened = lastOf(change.opened ?? []).map((request) => ({
     id: toText(request.id),
     recipient: toTextOrNull(request.to),
-    body: JSON.stringify(request),
+    body: codec.seal(JSON.stringify(request), "request", run, toText(request.id)),
   }))
   const closed = lastOf(change.closed ?? []).map(({ id, outcome, at, by }) => ({
     id: toText(id),
@@ -138,7 +156,7 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
   const thread = (change.thread ?? []).map(({ key, kind, value }) => ({
     key: toText(key),
     kind,
-    value: JSON.stringify(value),
+    value: codec.seal(JSON.stringify(value), "thread", toText(key)),
   }))
   const texts = [...graphs, ...opened].map(({ body }) => body).concat(thread.map(({ value }) => value))
   return {
@@ -152,13 +170,18 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
         }
       : undefined,
     ended: isOver
-      ? { status, error: error === undefined ? null : JSON.stringify(error), ...executing }
+      ? {
+          status,
+          error: error === undefined ? null : codec.seal(JSON.stringify(error), "error", run),
+          ...executing,
+        }
       : undefined,
     graphs,
     opened,
     closed,
     mail: (change.mail ?? []).map((id) => ({ id: toText(id) })),
     thread,
+    events: eventsOf(change, records).map(toEventText),
     bytes: texts.reduce((sum, text) => sum + text.length, 0),
   }
 }
@@ -210,10 +233,7 @@ function toPlace({ workflow, flow, queued }: RunCreated, startAt: number): objec
 
 /** How much of the records is not in their rows. */
 export function blobBytes(records: readonly RecordText[]): number {
-  return records.reduce(
-    (sum, { places, bytes, text }) => (places === null ? sum : sum + bytes - Buffer.byteLength(text)),
-    0,
-  )
+  return records.reduce((sum, { largeBytes }) => sum + largeBytes, 0)
 }
 
 function lastOf<T extends { readonly id: string }>(items: readonly T[]): T[] {

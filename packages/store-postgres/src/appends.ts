@@ -51,7 +51,7 @@ const APPEND_MANY: Statement = {
 }
 const APPEND: Statement = {
   name: "append",
-  text: `SELECT * FROM $.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+  text: `SELECT * FROM $.append_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 }
 
 interface Waiting {
@@ -309,7 +309,7 @@ function toChanges(items: readonly AppendItem[]): string | null {
       isRegraphed ||= change.row.graph !== undefined
     }
     if (change.ended !== undefined) add("ended", item, change.ended)
-    for (const kind of ["opened", "closed", "mail", "thread"] as const) {
+    for (const kind of ["opened", "closed", "mail", "thread", "events"] as const) {
       for (const part of change[kind]) add(kind, item, part)
     }
     for (const { hash, body } of change.graphs) {

@@ -10,6 +10,7 @@
  */
 import { createHash } from "node:crypto"
 import { isSuperstepError } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import pg from "pg"
 import {
   asError,
@@ -55,6 +56,8 @@ export interface DatabaseOptions extends Place {
   readonly pool: PostgresPool
   readonly ownsPool: boolean
   readonly prepare: boolean
+  /** How values are written. */
+  readonly codec: ValueCodec
   readonly retryTimeout: number
   /** The server has been unreachable for a while; called once per outage. */
   onAway(): void
@@ -85,6 +88,7 @@ interface Asked {
 
 export class Database {
   readonly place: Place
+  readonly codec: ValueCodec
   readonly #options: DatabaseOptions
   readonly #schema: string
   readonly #prefix: string
@@ -99,6 +103,7 @@ export class Database {
 
   constructor(options: DatabaseOptions) {
     this.#options = options
+    this.codec = options.codec
     this.place = { shown: options.shown, schema: options.schema }
     this.#schema = `"${options.schema}".`
     this.#prefix = `superstep_${createHash("sha256").update(options.schema).digest("hex").slice(0, 8)}_`

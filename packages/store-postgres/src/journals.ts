@@ -6,7 +6,7 @@
  * S4 A read gives every record up to the journal's end, or up to its limit, or an error; never fewer.
  */
 import { type JournalRecord, type Json, type Lease, type Snapshot, storeErrors } from "@superstep/engine"
-import { fromStoredBody, type StoredBody, toStoredBody } from "@superstep/engine/stores"
+import { type BodyPlace, fromStoredBody, type StoredBody, toStoredBody } from "@superstep/engine/stores"
 import type { Database, Statement } from "./database.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
 import { parseJson, parseName, toText } from "./names.ts"
@@ -17,20 +17,20 @@ const READ: Statement = {
   name: "read",
   text: `
     WITH RECURSIVE chain AS (
-      SELECT r.id, r.fork_run, r.fork_seq, $3::int AS upto, coalesce(live.head, ended.head) AS head
+      SELECT r.id, r.run_id, r.fork_run, r.fork_seq, $3::int AS upto, coalesce(live.head, ended.head) AS head
       FROM $.runs AS r ${STATE_TABLES} WHERE r.run_id = $1
       UNION ALL
-      SELECT r.id, r.fork_run, r.fork_seq, least(chain.upto, chain.fork_seq), chain.head
+      SELECT r.id, r.run_id, r.fork_run, r.fork_seq, least(chain.upto, chain.fork_seq), chain.head
       FROM chain JOIN $.runs AS r ON r.id = chain.fork_run WHERE chain.fork_seq > $2
     )
-    SELECT 0 AS kind, head AS seq, 0::bigint AS events, '' AS frame, '' AS body, NULL AS places
+    SELECT 0 AS kind, head AS seq, 0::bigint AS events, '' AS frame, '' AS body, NULL AS places, '' AS owner
     FROM (SELECT head FROM chain LIMIT 1) AS own
     UNION ALL
-    SELECT 1, j.seq, j.events, j.frame, j.body, j.places
+    SELECT 1, j.seq, j.events, j.frame, j.body, j.places, chain.run_id
     FROM chain JOIN $.journal AS j ON j.run = chain.id
       AND j.seq > greatest($2, chain.fork_seq) AND j.seq <= chain.upto
     UNION ALL
-    SELECT 2, 0, 0, b.hash, b.body, NULL
+    SELECT 2, 0, 0, b.hash, b.body, NULL, ''
     FROM $.blobs AS b WHERE b.id IN (
       SELECT u.blob FROM chain JOIN $.blob_uses AS u ON u.run = chain.id
         AND u.place > greatest($2, chain.fork_seq) AND u.place <= chain.upto
@@ -60,6 +60,8 @@ interface BodyRow {
 }
 
 interface ReadRow extends BodyRow {
+  /** The run whose record it is. */
+  readonly owner: string
   readonly events: number
 }
 
@@ -84,7 +86,8 @@ export async function readJournal(
     if (row.kind !== 1) continue
     if (row.seq !== next)
       throw corrupt(damaged(next), `the record is missing, and there is one at ${row.seq}`)
-    const entry = readBody(row, large, damaged(next)) as JournalRecord["entry"]
+    const place = { codec: database.codec, kind: "record", owner: row.owner, seq: row.seq } as const
+    const entry = readBody(row, place, large, damaged(next)) as JournalRecord["entry"]
     const frame = row.frame === "" ? "" : parseName(row.frame, damaged(next))
     records.push({ seq: row.seq, frame, entry, events: row.events })
     next += 1
@@ -98,7 +101,8 @@ export async function findSnapshot(database: Database, runId: string): Promise<S
   const row = rows.find(({ kind }) => kind === 1)
   if (row === undefined) return undefined
   const subject = () => `The snapshot of run "${runId}" is damaged at ${row.seq}`
-  return { seq: row.seq, data: readBody(row, largeValues(rows), subject) as Json }
+  const place = snapshotPlace(database, runId, row.seq)
+  return { seq: row.seq, data: readBody(row, place, largeValues(rows), subject) as Json }
 }
 
 /** By their hashes. */
@@ -106,8 +110,17 @@ function largeValues(rows: readonly BodyRow[]): ReadonlyMap<string, string> {
   return new Map(rows.flatMap(({ kind, frame, body }) => (kind === 2 ? [[frame, body]] : [])))
 }
 
-function readBody({ body, places }: BodyRow, values: ReadonlyMap<string, string>, subject: Subject): unknown {
-  return fromStoredBody(body, places, {
+function snapshotPlace({ codec }: Database, runId: string, seq: number): BodyPlace {
+  return { codec, kind: "snapshot", owner: toText(runId), seq }
+}
+
+function readBody(
+  { body, places }: BodyRow,
+  place: BodyPlace,
+  values: ReadonlyMap<string, string>,
+  subject: Subject,
+): unknown {
+  return fromStoredBody(body, places, place, {
     find: (hash) => values.get(hash),
     damaged: (what, cause) => corrupt(subject, what, cause),
   })
@@ -119,7 +132,7 @@ export async function saveSnapshot(
   { runId, token }: Lease,
   { seq, data }: Snapshot,
 ): Promise<{ readonly bytes: number; readonly journal: number }> {
-  const { text, places, values: large, bytes } = toSnapshotBody(runId, data)
+  const { text, places, values: large, bytes } = toSnapshotBody(database, runId, seq, data)
   const hashes = large.map(({ hash }) => hash)
   const values = [toText(runId), token, seq, bytes, text, places, hashes, large.map((one) => one.text)]
   const subject = `The snapshot of run "${runId}"`
@@ -128,9 +141,9 @@ export async function saveSnapshot(
   return saved
 }
 
-function toSnapshotBody(runId: string, data: Json): StoredBody {
+function toSnapshotBody(database: Database, runId: string, seq: number, data: Json): StoredBody {
   try {
-    return toStoredBody(data)
+    return toStoredBody(data, snapshotPlace(database, runId, seq))
   } catch (error) {
     throw writeFailed(`The snapshot of run "${runId}" cannot be written as JSON`, error)
   }

@@ -16,10 +16,10 @@ import { CLAIMED } from "./queue-tables.ts"
 import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
 
 /** Changes the row of a run whose lease ($1 the run's id, $2 the token) is still valid. */
-function leased(name: string, change: string, condition = "true"): Statement {
+function leased(name: string, change: string): Statement {
   return {
     name,
-    text: `UPDATE $.live SET ${change} WHERE run_id = $1 AND token = $2 AND ${condition} RETURNING 1 AS one`,
+    text: `UPDATE $.live SET ${change} WHERE run_id = $1 AND token = $2 RETURNING 1 AS one`,
   }
 }
 
@@ -48,11 +48,16 @@ const CLAIM: Statement = {
 const SET_IDLE = leased("idle", "executing = $3, wake_at = $4, ready = false")
 const RELEASE = leased("release", "holder = NULL, wake_at = $3, ready = false, rested_at = updated_at")
 const ABSOLVE = leased("absolve", `${UNSUSPECTED}, trials = trials + 1`)
-const QUARANTINE = leased(
-  "quarantine",
-  "status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, ready = false, rested_at = updated_at",
-  "status NOT IN ('quarantined', 'queued')",
-)
+const QUARANTINE: Statement = {
+  text: `
+    WITH parked AS (
+      UPDATE $.live SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, ready = false,
+        rested_at = updated_at
+      WHERE run_id = $1 AND token = $2 AND status NOT IN ('quarantined', 'queued') RETURNING run_id, workflow
+    )
+    INSERT INTO $.new_events (type, run_id, workflow, at, body)
+    SELECT 'run.quarantined', run_id, workflow, $3, '{}' FROM parked`,
+}
 const UNQUARANTINE: Statement = {
   text: `UPDATE $.live SET ${RELEASED}, ${UNSUSPECTED}, trials = 0
     WHERE run_id = $1 AND status = 'quarantined' RETURNING 1 AS one`,
@@ -138,7 +143,9 @@ export async function dismiss(database: Database, holder: string, why: Dismissal
 
 export async function free(database: Database, query: FreeQuery): Promise<readonly StoredRun[]> {
   const values = [toTexts(query.workflows), query.now, query.limit, query.suspects]
-  return (await database.read<RunRow>("The list of runs", FREE, values)).map(toStoredRun)
+  return (await database.read<RunRow>("The list of runs", FREE, values)).map((row) =>
+    toStoredRun(row, database.codec),
+  )
 }
 
 export async function claim(
@@ -167,8 +174,8 @@ export async function absolve(database: Database, { runId, token }: Lease) {
   await database.write(`The row of run "${runId}"`, ABSOLVE, [toText(runId), token])
 }
 
-export async function quarantine(database: Database, { runId, token }: Lease) {
-  await database.write(`The quarantine of run "${runId}"`, QUARANTINE, [toText(runId), token])
+export async function quarantine(database: Database, { runId, token }: Lease, at: number) {
+  await database.write(`The quarantine of run "${runId}"`, QUARANTINE, [toText(runId), token, at])
 }
 
 export async function unquarantine(database: Database, runId: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** Mail to the holder of a run: kept until it has an outcome; the outcome is kept until its sender reads it. */
 import type { Amount, Lease, Mail, MailOutcome, RunId } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
-import { parseJson, parseName, toText } from "./names.ts"
+import { parseName, parseSealed, toText } from "./names.ts"
 import { STATE_TABLES } from "./run-rows.ts"
 
 // The same mail twice is one. $5: the request that an answer is for.
@@ -38,7 +38,9 @@ const REFUSE: Statement = {
     UPDATE $.requests SET outcome = 'open' FROM refused JOIN $.runs AS r ON r.run_id = refused.run_id
     WHERE requests.run = r.id AND requests.outcome = 'delivering' AND requests.request_id = $5`,
 }
-const COMMAND: Statement = { text: "SELECT command FROM $.mail WHERE mail_id = $1 AND outcome IS NULL" }
+const COMMAND: Statement = {
+  text: "SELECT command, run_id FROM $.mail WHERE mail_id = $1 AND outcome IS NULL",
+}
 const OUTCOME: Statement = {
   name: "outcome",
   text: "SELECT outcome FROM $.mail WHERE mail_id = $1 AND outcome IS NOT NULL",
@@ -60,7 +62,8 @@ export async function post(
   { id, runId, at, command }: Mail,
 ): Promise<string | undefined> {
   const request = command.type === "answer" ? toText(command.request) : null
-  const values = [toText(id), toText(runId), at, JSON.stringify(command), request]
+  const text = database.codec.seal(JSON.stringify(command), "mail", toText(id), toText(runId))
+  const values = [toText(id), toText(runId), at, text, request]
   const [row] = await database.write<{ holder: string | null }>(`The mail to run "${runId}"`, POST, values)
   return row?.holder == null ? undefined : parseName(row.holder)
 }
@@ -73,7 +76,7 @@ export async function mailTo(database: Database, holder: string): Promise<readon
       id: parseName(mail_id, subject),
       runId: parseName(run_id, subject),
       at,
-      command: parseJson(command, subject) as Mail["command"],
+      command: parseSealed(database.codec, command, subject, "mail", mail_id, run_id) as Mail["command"],
     }
   })
 }
@@ -90,12 +93,15 @@ export async function refuseMail(
   { code, message }: { readonly code: string; readonly message: string },
 ): Promise<void> {
   const subject = `The outcome of mail "${id}"`
-  const [row] = await database.read<{ command: string }>(subject, COMMAND, [toText(id)])
+  const { codec } = database
+  const [row] = await database.read<{ command: string; run_id: string }>(subject, COMMAND, [toText(id)])
   if (row === undefined) return
-  const command = parseJson(row.command, () => `Mail "${id}" is damaged`) as Mail["command"]
+  const damaged = () => `Mail "${id}" is damaged`
+  const command = parseSealed(codec, row.command, damaged, "mail", toText(id), row.run_id) as Mail["command"]
   const request = command.type === "answer" ? toText(command.request) : null
   const outcome: MailOutcome = { ok: false, code, message }
-  const values = [toText(id), toText(runId), token, JSON.stringify(outcome), request]
+  const text = codec.seal(JSON.stringify(outcome), "outcome", toText(id))
+  const values = [toText(id), toText(runId), token, text, request]
   await database.write(subject, REFUSE, values)
 }
 
@@ -108,7 +114,8 @@ export async function mailOutcome(database: Database, id: string): Promise<MailO
     { subject: `${subject} was not written`, isWrite: true },
     async (isRepeated) => (await database.query(FORGET, [toText(id)])).length > 0 || isRepeated,
   )
+  const damaged = () => `${subject} is damaged`
   return isOurs
-    ? (parseJson(row.outcome, () => `The outcome of mail "${id}" is damaged`) as MailOutcome)
+    ? (parseSealed(database.codec, row.outcome, damaged, "outcome", toText(id)) as MailOutcome)
     : undefined
 }

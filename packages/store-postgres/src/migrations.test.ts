@@ -3,8 +3,10 @@ import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { bundled } from "../../../tests/bundled.ts"
+import { inSchema } from "./database.ts"
 import { start } from "./records.test-support.ts"
 import { freshStore, newSchema, sql, url } from "./stores.test-support.ts"
+import { TABLES } from "./tables.ts"
 
 const PROCESSES = 10
 
@@ -23,7 +25,7 @@ test(`${PROCESSES} processes that start at once on an empty database all get the
   expect(codes).toEqual(Array(PROCESSES).fill(0))
   const store = freshStore({ schema })
   expect(await store.runs({})).toHaveLength(PROCESSES)
-  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 1 }])
+  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 3 }])
 })
 
 test("a schema of a later version, or of another program, is left as it is", async () => {
@@ -34,7 +36,7 @@ test("a schema of a later version, or of another program, is left as it is", asy
   await expect(later.run("r")).rejects.toMatchObject({
     code: "STORE_UNUSABLE",
     message: expect.stringMatching(
-      /is of version 99, and this @superstep\/store-postgres knows versions up to 1: update/,
+      /is of version 99, and this @superstep\/store-postgres knows versions up to 3: update/,
     ),
   })
   const foreign = newSchema()
@@ -48,11 +50,25 @@ test("a schema of a later version, or of another program, is left as it is", asy
   })
 })
 
+test("a schema of version 1 gets what is new, and functions of this version instead of its own", async () => {
+  const schema = newSchema()
+  const tables = inSchema(TABLES, `"${schema}".`)
+  await sql(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".meta AS SELECT 1 AS version; ${tables};
+    CREATE FUNCTION "${schema}".append_1(a int[]) RETURNS void LANGUAGE sql AS 'SELECT'`)
+  const store = freshStore({ schema })
+  await start(store, "r")
+  expect(await store.subscriptions.events(0, 10)).toMatchObject([{ type: "run.started", runId: "r" }])
+  const names = await sql<{ proname: string }>(
+    `SELECT proname FROM pg_proc WHERE pronamespace = '"${schema}"'::regnamespace AND proname LIKE 'append%'`,
+  )
+  expect(names).toEqual([{ proname: "append_2" }])
+})
+
 test("a process whose functions a newer version has replaced writes nothing more, and says so", async () => {
   const store = freshStore()
   const lease = await start(store, "r")
   await sql(`ALTER FUNCTION "${store.schema}".beat_1 RENAME TO beat_2;
-    ALTER FUNCTION "${store.schema}".append_1 RENAME TO append_2`)
+    ALTER FUNCTION "${store.schema}".append_2 RENAME TO append_3`)
   const holder = { id: "holder", machine: "m", pid: 1, born: "" }
   await expect(Promise.resolve(store.beat(holder))).rejects.toMatchObject({ code: "STORE_OUTDATED" })
   await expect(store.append(lease, 1, [], { status: "completed" })).rejects.toMatchObject({

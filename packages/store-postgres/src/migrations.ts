@@ -1,11 +1,12 @@
 /**
  * Brings a schema up to date when it is opened, in one transaction under an advisory lock, so that any number of processes
  * may start at once. A schema that a later version of this package has migrated is left as it is. Migrations that are
- * released never change; one that replaces a function gives it the next number, so that a process of the version before
- * notices.
+ * released never change. Functions belong to the package, and are made anew with each migration; one that changes gets
+ * the number of the version that it changes with, so that a process of a version before notices.
  */
 import { createHash } from "node:crypto"
 import type { SuperstepError } from "@superstep/engine"
+import { checkKeys, type KeyCheck, type ValueCodec } from "@superstep/engine/stores"
 import { APPEND_FUNCTION } from "./append-function.ts"
 import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
 import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
@@ -13,25 +14,49 @@ import { LEASE_FUNCTIONS } from "./lease-functions.ts"
 import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
 import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
 import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
+import { SUBSCRIPTION_FUNCTIONS, SUBSCRIPTION_TABLES } from "./subscription-functions.ts"
 import { TABLES } from "./tables.ts"
 
-/** The statements at N take a schema of version N to version N + 1. */
+/** The statements at N take the tables of version N to version N + 1. */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE $.meta (version int NOT NULL);
    INSERT INTO $.meta (version) VALUES (0);
-   ${TABLES}${APPEND_FUNCTION}${LEASE_FUNCTIONS}${QUEUE_FUNCTIONS}${RETENTION_FUNCTIONS}${REGISTRY_FUNCTIONS}`,
+   ${TABLES}`,
+  `${SUBSCRIPTION_TABLES}
+   CREATE INDEX runs_created ON $.runs (created_at, id);`,
+  // A value of each key that values were sealed with, to recognise the key.
+  `CREATE TABLE $.keys (id text COLLATE "C" PRIMARY KEY, "check" text NOT NULL);`,
 ]
+
+/** The first version that may have encrypted values. */
+const HAS_KEYS = 3
+
+const FUNCTIONS = [
+  APPEND_FUNCTION,
+  LEASE_FUNCTIONS,
+  QUEUE_FUNCTIONS,
+  RETENTION_FUNCTIONS,
+  REGISTRY_FUNCTIONS,
+  SUBSCRIPTION_FUNCTIONS,
+].join("")
+
+/** The functions of the version before, each as a statement that drops it. */
+const OLD_FUNCTIONS = `SELECT format('DROP FUNCTION %s', oid::regprocedure) AS statement FROM pg_proc
+  WHERE pronamespace = to_regnamespace($1)`
 
 const SCHEMA_VERSION = MIGRATIONS.length
 
 /** PostgreSQL 14: the oldest that is still maintained when this was written. */
 const OLDEST_SERVER = 140_000
 
-export async function migrate(pool: PostgresPool, place: Place): Promise<void> {
+export async function migrate(pool: PostgresPool, place: Place, codec: ValueCodec): Promise<void> {
   const client = await pool.connect()
   let failure: Error | undefined
   try {
-    if ((await versionOf(client, place)) !== SCHEMA_VERSION) await migrateLocked(client, place)
+    const version = await versionOf(client, place)
+    if (version >= HAS_KEYS) checkKeys(codec, await keysOf(client, place))
+    if (version !== SCHEMA_VERSION) await migrateLocked(client, place)
+    await addKey(client, place, codec)
   } catch (error) {
     failure = asError(error)
     throw setUpProblem(error, place) ?? error
@@ -55,6 +80,11 @@ async function migrateLocked(client: PostgresClient, place: Place): Promise<void
     for (const statements of MIGRATIONS.slice(version)) {
       await client.query({ text: inSchema(statements, `${schema}.`) })
     }
+    const old = (await client.query({ text: OLD_FUNCTIONS, values: [schema] })).rows as {
+      statement: string
+    }[]
+    for (const { statement } of old) await client.query({ text: statement })
+    await client.query({ text: inSchema(FUNCTIONS, `${schema}.`) })
     await client.query({ text: `UPDATE ${schema}.meta SET version = ${SCHEMA_VERSION}` })
     await client.query({ text: "COMMIT" })
   } catch (error) {
@@ -63,16 +93,31 @@ async function migrateLocked(client: PostgresClient, place: Place): Promise<void
   }
 }
 
+/** Keeps the check of a key that writes for the first time. The key of another process with the same id may be another. */
+async function addKey(client: PostgresClient, place: Place, codec: ValueCodec): Promise<void> {
+  const added = checkKeys(codec, await keysOf(client, place))
+  if (added === undefined) return
+  const text = `INSERT INTO "${place.schema}".keys (id, "check") VALUES ($1, $2) ON CONFLICT DO NOTHING`
+  await client.query({ text, values: [added.id, added.check] })
+  checkKeys(codec, await keysOf(client, place))
+}
+
+async function keysOf(client: PostgresClient, { schema }: Place): Promise<KeyCheck[]> {
+  const text = `SELECT id, "check" FROM "${schema}".keys ORDER BY id`
+  return (await client.query({ text })).rows as KeyCheck[]
+}
+
 /** 0 for a schema that is not there, or empty. Throws for one of a later version, or of another program. */
 async function versionOf(client: PostgresClient, place: Place): Promise<number> {
   const [found] = (
     await client.query({
       text: `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+        current_setting('default_transaction_isolation') AS isolation,
         to_regclass($1) IS NOT NULL AS is_ours,
         EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($2) AND relkind IN ('r', 'p')) AS has_tables`,
       values: [`"${place.schema}".live`, `"${place.schema}"`],
     })
-  ).rows as [{ server: number; encoding: string; is_ours: boolean; has_tables: boolean }]
+  ).rows as [ServerSettings & { is_ours: boolean; has_tables: boolean }]
   checkServer(found, place)
   if (!found.is_ours) {
     if (!found.has_tables) return 0
@@ -88,16 +133,29 @@ async function versionOf(client: PostgresClient, place: Place): Promise<number> 
   return version
 }
 
-function checkServer({ server, encoding }: { server: number; encoding: string }, { shown }: Place): void {
+interface ServerSettings {
+  readonly server: number
+  readonly encoding: string
+  readonly isolation: string
+}
+
+function checkServer({ server, encoding, isolation }: ServerSettings, { shown }: Place): void {
   if (server < OLDEST_SERVER) {
     throw unusable(
       `PostgreSQL at ${shown} is version ${Math.floor(server / 10_000)}, and Superstep needs 14 or later: update the server`,
     )
   }
-  if (encoding === "UTF8") return
-  throw unusable(
-    `The database at ${shown} is encoded in ${encoding}, and Superstep needs UTF8: create one with ENCODING 'UTF8'`,
-  )
+  if (encoding !== "UTF8") {
+    throw unusable(
+      `The database at ${shown} is encoded in ${encoding}, and Superstep needs UTF8: create one with ENCODING 'UTF8'`,
+    )
+  }
+  // Functions look again at what they waited for. No connection is changed: a pooler may lend it to others.
+  if (isolation !== "read committed") {
+    throw unusable(
+      `Transactions at ${shown} are ${isolation} by default, and Superstep needs read committed: ALTER ROLE … SET default_transaction_isolation = 'read committed' for the user of the URL`,
+    )
+  }
 }
 
 function tooNew({ schema, shown }: Place, version: number): SuperstepError {

@@ -1,5 +1,5 @@
 /** Names in columns: how they are written, and read back. */
-import { fromStoredName, toStoredName } from "@superstep/engine/stores"
+import { fromStoredName, toStoredName, type ValueCodec } from "@superstep/engine/stores"
 import { corrupt, type Subject } from "./errors.ts"
 
 export { toStoredName as toText }
@@ -26,4 +26,17 @@ export function parseJson(text: string, subject: Subject): unknown {
   } catch (error) {
     throw corrupt(subject, "it is not JSON", error)
   }
+}
+
+/** JSON that may be sealed for this place. */
+export function parseSealed(
+  codec: ValueCodec,
+  text: string,
+  subject: Subject,
+  kind: string,
+  owner: string,
+  part?: string,
+): unknown {
+  const damaged = (what: string, cause?: unknown) => corrupt(subject, what, cause)
+  return parseJson(codec.open(text, damaged, kind, owner, part), subject)
 }

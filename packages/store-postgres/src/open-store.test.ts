@@ -33,6 +33,40 @@ test.each(INVALID)("options %j are refused with what to write instead", (options
   expect(allTextOf(error)).not.toContain("secret")
 })
 
+test.each(["repeatable read", "serializable"])(
+  "a database whose transactions are %s by default is refused, with what to do about it",
+  async (isolation) => {
+    const [database, role] = [newSchema(), newSchema()]
+    await sql(`CREATE DATABASE ${database}`)
+    await sql(`ALTER DATABASE ${database} SET default_transaction_isolation = '${isolation}'`)
+    await sql(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD 'secret'`)
+    onTestFinished(async () => {
+      await sql(`DROP DATABASE ${database} WITH (FORCE)`)
+      await sql(`DROP ROLE ${role}`)
+    })
+    const address = new URL(url)
+    Object.assign(address, { pathname: `/${database}`, username: role, password: "secret" })
+    const use = async () => {
+      const store = postgresStore({ url: address.href, retryTimeout: 0 })
+      try {
+        return await store.run("r")
+      } finally {
+        await store.close()
+      }
+    }
+    await expect(use()).rejects.toMatchObject({
+      code: "STORE_UNUSABLE",
+      message: expect.stringMatching(
+        new RegExp(`are ${isolation} by default, and Superstep needs read committed: ALTER ROLE … SET`),
+      ),
+    })
+    await sql(
+      `ALTER ROLE ${role} IN DATABASE ${database} SET default_transaction_isolation = 'read committed'`,
+    )
+    expect(await use()).toBeUndefined()
+  },
+)
+
 /** Everything that a logger could print of it. */
 function allTextOf(error: unknown): string {
   const parts: string[] = []

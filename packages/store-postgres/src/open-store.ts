@@ -1,4 +1,5 @@
 /** Opens a store: checks its options, and connects with the first call. */
+import { codecOf, type EncryptionKey, type KeyRing } from "@superstep/engine/stores"
 import { nearest } from "@superstep/engine/text"
 import pg from "pg"
 import {
@@ -29,6 +30,8 @@ export interface PostgresStoreOptions {
   readonly prepare?: boolean | undefined
   /** Where the one connection that listens goes: past a pooler in transaction mode. Default: `url`. */
   readonly listenUrl?: string | undefined
+  /** Encrypts what runs contain: `[{ id, key }]`, of which the first writes and all read, or what `loadKeys` returns. */
+  readonly keys?: KeyRing | readonly EncryptionKey[] | undefined
   /** Milliseconds for which a call is retried while the server is away. Default: 60,000. */
   readonly retryTimeout?: number | undefined
   /** Called with what the operator should know. Default: `process.emitWarning`. */
@@ -50,6 +53,7 @@ const OPTIONS: { readonly [Name in keyof Required<PostgresStoreOptions>]: true }
   connections: true,
   prepare: true,
   listenUrl: true,
+  keys: true,
   retryTimeout: true,
   onNotice: true,
 }
@@ -60,16 +64,18 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   const { pool, config, ownsPool } = connectionsOf(checked(options))
   const { schema = "superstep", prepare = true, retryTimeout = 60_000, onNotice = emitWarning } = options
   const shown = shownAddress(config)
+  const codec = codecOf(options.keys)
   const database = new Database({
     pool,
     ownsPool,
     schema,
     shown,
     prepare,
+    codec,
     retryTimeout,
     onAway: () =>
       onNotice({ code: "STORE_AWAY", message: `Waiting: PostgreSQL at ${shown} cannot be reached.` }),
-    migrate: (connections) => migrate(connections, { schema, shown }),
+    migrate: (connections) => migrate(connections, { schema, shown }, codec),
   })
   const listening =
     options.listenUrl === undefined ? config : connectionConfig("listenUrl", options.listenUrl, options.tls)

@@ -1,3 +1,4 @@
+import type { EncryptionKey } from "@superstep/engine/stores"
 import { registrySuite, storeSuite } from "@superstep/engine/testing"
 import type pg from "pg"
 import { afterAll, test } from "vitest"
@@ -11,6 +12,7 @@ afterAll(() => schemas.drop())
 
 interface Life {
   readonly schema: string
+  readonly keys?: readonly EncryptionKey[] | undefined
   /** How many more statements reach the server. */
   left: number
 }
@@ -18,7 +20,7 @@ interface Life {
 const lives = new WeakMap<PostgresStore, Life>()
 
 function open(life: Life): PostgresStore {
-  const store = postgresStore({ pool: mortal(life), schema: life.schema })
+  const store = postgresStore({ pool: mortal(life), schema: life.schema, keys: life.keys })
   lives.set(store, life)
   return store
 }
@@ -40,8 +42,7 @@ function mortal(life: Life): PostgresPool {
 }
 
 const lifeOf = (store: PostgresStore) => lives.get(store) as Life
-const reopen = (store: PostgresStore) =>
-  open({ schema: lifeOf(store).schema, left: Number.POSITIVE_INFINITY })
+const reopen = (store: PostgresStore) => open({ ...lifeOf(store), left: Number.POSITIVE_INFINITY })
 const make = () => open({ schema: schemas.take(), left: Number.POSITIVE_INFINITY })
 async function dispose(store: PostgresStore): Promise<void> {
   await store.close()
@@ -56,6 +57,11 @@ const interrupt = {
 }
 
 for (const { name, run } of storeSuite("PostgreSQL", make, { dispose, reopen, interrupt })) test(name, run)
+
+const keys = [{ id: "k", key: new Uint8Array(32).fill(7) }]
+const makeEncrypted = () => open({ schema: schemas.take(), keys, left: Number.POSITIVE_INFINITY })
+const encrypted = storeSuite("PostgreSQL, encrypted", makeEncrypted, { dispose, reopen, interrupt })
+for (const { name, run } of encrypted) test(name, run)
 
 const stores = new WeakMap<object, PostgresStore>()
 const registries = registrySuite(

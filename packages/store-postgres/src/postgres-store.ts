@@ -3,11 +3,20 @@
  * to date, database.ts asks the server; each concept has a file of its own. The invariants P1 … P3 are in database.ts, S1 …
  * S5 in appends.ts and journals.ts.
  */
-import type { KeepAlive, LiveChannel, LiveService, Registry, RunQueue, Store } from "@superstep/engine"
+import type {
+  KeepAlive,
+  LiveChannel,
+  LiveService,
+  Registry,
+  RunQueue,
+  Store,
+  Subscriptions,
+} from "@superstep/engine"
 import type { ConnectionConfig } from "./address.ts"
 import { toAppendItem } from "./append-item.ts"
 import { Appends } from "./appends.ts"
 import type { Database } from "./database.ts"
+import { encryptAgain } from "./encrypt-again.ts"
 import { hintsOn } from "./hints.ts"
 import { findGraph, findSnapshot, readJournal, saveSnapshot } from "./journals.ts"
 import { keepAlive } from "./keep-alive.ts"
@@ -22,14 +31,18 @@ import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
 import type { Signals } from "./signals.ts"
+import { subscriptionsOn } from "./subscriptions.ts"
 import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue">> &
+export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
   Pick<Store, "keepAlive"> & {
     readonly queue: Promised<RunQueue>
+    readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
+    /** Writes values that were not written with the newest key again. Returns how many. */
+    encryptAgain(onProgress?: (values: number) => void): Promise<number>
     readonly live: Required<LiveChannel>
   }
 
@@ -47,7 +60,7 @@ export function storeOn(
 
   return {
     async append(lease, expectedSeq, records, change) {
-      const item = toAppendItem(lease, expectedSeq, records, change)
+      const item = toAppendItem(lease, expectedSeq, records, change, database.codec)
       await turns.pass(lease.runId, () => appends.add(item))
       if (change?.created?.queued) hints.toAll()
     },
@@ -72,7 +85,7 @@ export function storeOn(
       if (wakeAt !== undefined && wakeAt <= Date.now()) hints.toAll()
     },
     absolve: (lease) => turns.pass(lease.runId, () => leases.absolve(database, lease)),
-    quarantine: (lease) => turns.pass(lease.runId, () => leases.quarantine(database, lease)),
+    quarantine: (lease, at) => turns.pass(lease.runId, () => leases.quarantine(database, lease, at)),
     async unquarantine(runId) {
       const isFree = await turns.pass(runId, () => leases.unquarantine(database, runId))
       if (isFree) hints.toAll()
@@ -80,6 +93,7 @@ export function storeOn(
     },
 
     queue: queueOn(database, turns, hints),
+    subscriptions: subscriptionsOn(database),
 
     async post(mail) {
       const holder = await post(database, mail)
@@ -95,6 +109,7 @@ export function storeOn(
     removeThread: (id) => removeThread(database, id),
 
     registry: registryOn(database),
+    encryptAgain: (onProgress = () => undefined) => encryptAgain(database, onProgress),
 
     pin: (runId, pinned) => pinRun(database, runId, pinned),
     remove: (runId) => removeRun(database, runId),

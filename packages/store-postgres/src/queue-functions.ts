@@ -107,7 +107,7 @@ $function$;
 
 -- A row for each run that was claimed, in order, and one with the time at which a rate limit admits the next. "p_claim" is
 -- what a claim whose answer was lost is recognised by.
-CREATE FUNCTION $.claim_next_1(
+CREATE FUNCTION $.claim_next_2(
   p_holder text, p_workflows text[], p_queues text[], p_run text, p_now float8, p_limit int,
   p_claim uuid, p_repeated boolean
 ) RETURNS TABLE (run json, next_at float8)
@@ -118,6 +118,8 @@ DECLARE
   samples bigint[];
   names text[];
   claimed bigint[] := '{}';
+  -- Those that begin.
+  started bigint[] := '{}';
   -- Of each lane that has a limit.
   n_lane uuid[];
   n_name text[];
@@ -269,6 +271,7 @@ BEGIN
 
           UPDATE $.live SET token = token + 1, holder = p_holder, claim = p_claim, ${CLAIMED} WHERE live.run = head.run;
           claimed := claimed || head.run;
+          IF head.is_first THEN started := started || head.run; END IF;
           t_served[t] := nextval('$.turns');
           FOR k IN l_from[best] .. l_to[best] LOOP
             lane := f_lane[k];
@@ -300,6 +303,9 @@ BEGIN
       WHERE n.is_paid
       ON CONFLICT (lane) DO UPDATE SET name = excluded.name, paid_until = excluded.paid_until;
     END IF;
+    INSERT INTO $.new_events (type, run_id, workflow, at, body)
+    SELECT 'run.started', r.run_id, r.workflow, p_now, '{}'
+    FROM unnest(started) WITH ORDINALITY AS s(id, place) JOIN $.runs AS r ON r.id = s.id ORDER BY s.place;
     -- A tenant whose row is locked is being served by another process.
     UPDATE $.tenants SET served = s.served
     FROM (

@@ -12,7 +12,7 @@ import type { Turns } from "./turns.ts"
 const SET_LIMITS: Statement = { text: "SELECT $.set_limits_1($1, $2)" }
 const CLAIM_NEXT: Statement = {
   name: "claim_next",
-  text: "SELECT run, next_at FROM $.claim_next_1($1, $2, $3, $4, $5, $6, $7, $8)",
+  text: "SELECT run, next_at FROM $.claim_next_2($1, $2, $3, $4, $5, $6, $7, $8)",
 }
 const AMEND: Statement = {
   text: "SELECT $.amend_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) AS is_done",
@@ -57,14 +57,14 @@ async function claimNext(database: Database, query: ClaimQuery): Promise<Claimed
   const rows = await database.ask({ subject, isWrite: true }, (isRepeated) =>
     database.query<{ run: RunRow | null; next_at: number | null }>(CLAIM_NEXT, [...values, isRepeated]),
   )
-  const runs = rows.flatMap(({ run }) => (run === null ? [] : [toStoredRun(run)]))
+  const runs = rows.flatMap(({ run }) => (run === null ? [] : [toStoredRun(run, database.codec)]))
   const nextAt = rows.at(-1)?.next_at ?? undefined
   return nextAt === undefined ? { runs } : { runs, nextAt }
 }
 
 async function amend(database: Database, amendment: Amendment): Promise<boolean> {
   const { runId, token, records, wakeAt, closed } = amendment
-  const texts = toRecords(runId, 0, records)
+  const texts = toRecords(runId, 0, records, database.codec)
   const large = texts.flatMap(({ seq, values }) => values.map((value) => ({ ...value, seq })))
   const [row] = await database.write<{ is_done: boolean }>(`The input of run "${runId}"`, AMEND, [
     toText(runId),
@@ -88,5 +88,7 @@ async function amend(database: Database, amendment: Amendment): Promise<boolean>
 }
 
 async function expired(database: Database, now: number, limit: number): Promise<readonly StoredRun[]> {
-  return (await database.read<RunRow>("The list of runs", EXPIRED, [now, limit])).map(toStoredRun)
+  return (await database.read<RunRow>("The list of runs", EXPIRED, [now, limit])).map((row) =>
+    toStoredRun(row, database.codec),
+  )
 }

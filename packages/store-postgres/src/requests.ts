@@ -1,7 +1,8 @@
 /** The questions of all runs: opened and closed with the records that say so, and found without reading those. */
 import type { OpenRequest, RequestQuery, StoredRequest } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import type { Database } from "./database.ts"
-import { parseJson, parseName, toText } from "./names.ts"
+import { parseName, parseSealed, toText } from "./names.ts"
 
 interface RequestRow {
   readonly run_id: string
@@ -19,7 +20,9 @@ export async function listRequests(
   query: RequestQuery,
 ): Promise<readonly StoredRequest[]> {
   const { text, values } = toSql(query)
-  return (await database.read<RequestRow>("The list of requests", { text }, values)).map(toStoredRequest)
+  return (await database.read<RequestRow>("The list of requests", { text }, values)).map((row) =>
+    toStoredRequest(row, database.codec),
+  )
 }
 
 function toSql(query: RequestQuery): { text: string; values: unknown[] } {
@@ -63,10 +66,10 @@ function toSql(query: RequestQuery): { text: string; values: unknown[] } {
   return { text, values }
 }
 
-function toStoredRequest(row: RequestRow): StoredRequest {
+function toStoredRequest(row: RequestRow, codec: ValueCodec): StoredRequest {
   const subject = () => `Request "${row.request_id}" of run "${row.run_id}" is damaged`
   return {
-    ...(parseJson(row.body, subject) as OpenRequest),
+    ...(parseSealed(codec, row.body, subject, "request", row.run_id, row.request_id) as OpenRequest),
     runId: parseName(row.run_id, subject),
     workflow: parseName(row.workflow, subject),
     outcome: row.outcome,

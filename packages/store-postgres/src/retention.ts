@@ -11,6 +11,7 @@ const RUNS_AT_ONCE = 500
 const RECORDS_AT_ONCE = 1_000
 const BLOBS_AT_ONCE = 20
 const MAIL_AT_ONCE = 1_000
+const TENANTS_AT_ONCE = 1_000
 
 const FIND: Statement = { text: "SELECT id FROM $.runs WHERE run_id = $1" }
 const REMOVE: Statement = { text: "SELECT id, bytes FROM $.remove_runs_1($1, $2)" }
@@ -24,6 +25,14 @@ const NEXT: Statement = {
     WHERE e.run < $1 AND NOT r.pinned AND ($2::text IS NULL OR e.workflow = $2)
       AND ($3::float8 IS NULL OR e.updated_at < $3)
     ORDER BY e.run DESC LIMIT ${RUNS_AT_ONCE}`,
+}
+// A tenant without a run in flight is served first when it comes back, as one that is new.
+const DROP_TENANTS: Statement = {
+  text: `DELETE FROM $.tenants WHERE tenant = ANY (ARRAY(
+      SELECT t.tenant FROM $.tenants AS t
+      WHERE NOT EXISTS (SELECT 1 FROM $.live JOIN $.runs AS r ON r.id = live.run WHERE r.tenant = t.tenant)
+      LIMIT ${TENANTS_AT_ONCE} FOR UPDATE SKIP LOCKED
+    )) RETURNING 1 AS one`,
 }
 const DROP_MAIL: Statement = {
   text: `DELETE FROM $.mail WHERE id = ANY (ARRAY(
@@ -62,7 +71,9 @@ export async function prune(database: Database, policy: PrunePolicy): Promise<Am
     if (removed.length > 0) await repeat(database, SWEEP)
   }
   const { mailBefore = policy.endedBefore } = policy
-  if (mailBefore !== undefined) await dropMail(database, mailBefore)
+  if (mailBefore !== undefined)
+    await repeatWhileFull(database, "The removal of mail", DROP_MAIL, MAIL_AT_ONCE, [mailBefore])
+  await repeatWhileFull(database, "The removal of tenants", DROP_TENANTS, TENANTS_AT_ONCE)
   if (sum.count > 0) await cleanUp(database)
   return sum
 }
@@ -82,11 +93,18 @@ async function repeat(database: Database, statement: Statement): Promise<void> {
   }
 }
 
-async function dropMail(database: Database, before: number): Promise<void> {
+/** The same for a statement that removes so many rows at most. */
+async function repeatWhileFull(
+  database: Database,
+  subject: string,
+  statement: Statement,
+  most: number,
+  values: readonly unknown[] = [],
+): Promise<void> {
   for (;;) {
     const began = performance.now()
-    const removed = await database.write("The removal of mail", DROP_MAIL, [before])
-    if (removed.length < MAIL_AT_ONCE) return
+    const removed = await database.write(subject, statement, values)
+    if (removed.length < most) return
     await pause(performance.now() - began)
   }
 }

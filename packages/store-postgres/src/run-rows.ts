@@ -1,8 +1,9 @@
 /** The rows of runs, as a store's callers see them. */
 import { createHash } from "node:crypto"
 import type { RunFailure, RunFlow, StoredRun, StoredStatus } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import type { Subject } from "./errors.ts"
-import { parseJson, parseName } from "./names.ts"
+import { parseJson, parseName, parseSealed } from "./names.ts"
 import { STATE_COLUMNS } from "./tables.ts"
 
 /** The columns of a SELECT from RUN_TABLES. */
@@ -44,7 +45,7 @@ export interface RunRow {
   readonly updated_at: number
 }
 
-export function toStoredRun(row: RunRow): StoredRun {
+export function toStoredRun(row: RunRow, codec: ValueCodec): StoredRun {
   const subject = () => `Run "${row.run_id}" is damaged`
   const name = (text: string) => parseName(text, subject)
   return {
@@ -71,7 +72,9 @@ export function toStoredRun(row: RunRow): StoredRun {
     blamed: row.blamed,
     trials: row.trials,
     pinned: row.pinned,
-    ...(row.error === null ? {} : { error: parseJson(row.error, subject) as RunFailure }),
+    ...(row.error === null
+      ? {}
+      : { error: parseSealed(codec, row.error, subject, "error", row.run_id) as RunFailure }),
   }
 }
 

@@ -5,7 +5,13 @@
  * The statements are not prepared: a generic plan takes hundreds of milliseconds where a plan for the actual values takes
  * one.
  */
-import { IN_FLIGHT, type RunQuery, type StoredRun, type StoredStatus } from "@superstep/engine"
+import {
+  IN_FLIGHT,
+  type RunQuery,
+  type StoredRun,
+  type StoredStatus,
+  type TimeRange,
+} from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { toText } from "./names.ts"
 import { hashOf, RUN_COLUMNS, RUN_TABLES, type RunRow, STATE_TABLES, toStoredRun } from "./run-rows.ts"
@@ -14,16 +20,19 @@ const FIND: Statement = {
   name: "run",
   text: `SELECT ${RUN_COLUMNS} FROM ${RUN_TABLES} WHERE r.run_id = $1`,
 }
+const ALL_STATUS: readonly StoredStatus[] = [...IN_FLIGHT, "completed", "failed", "cancelled", "limit"]
 const PIN: Statement = { text: "UPDATE $.runs SET pinned = $2 WHERE run_id = $1 RETURNING 1 AS one" }
 
 export async function findRun(database: Database, runId: string): Promise<StoredRun | undefined> {
   const [row] = await database.read<RunRow>(`Run "${runId}"`, FIND, [toText(runId)])
-  return row && toStoredRun(row)
+  return row && toStoredRun(row, database.codec)
 }
 
 export async function listRuns(database: Database, query: RunQuery): Promise<readonly StoredRun[]> {
   const { text, values } = toSql(query)
-  return (await database.read<RunRow>("The list of runs", { text }, values)).map(toStoredRun)
+  return (await database.read<RunRow>("The list of runs", { text }, values)).map((row) =>
+    toStoredRun(row, database.codec),
+  )
 }
 
 /** False when there is no such run. */
@@ -70,21 +79,26 @@ function pageSql(query: RunQuery, values: Values, limit: string): string {
       `(position(${part} IN r.run_id) > 0 OR position(${part} IN r.workflow) > 0 OR position(${part} IN r.key) > 0)`,
     )
   }
-  const older = (column: string) => (past === undefined ? [] : [`${column} < ${past}`])
+  const bounds = createdBounds(query.created, values)
+  filters.push(...within("r.created_at", query.created, values))
+  const older = (column: string) =>
+    [...(past === undefined ? [] : [`< ${past}`]), ...bounds].map((bound) => `${column} ${bound}`)
+  const updated = (column: string) => within(column, query.updated, values)
   const few = [
     ...(key === undefined ? [] : [`r.key = ${values.add(toText(key), "text")}`]),
     ...(thread === undefined ? [] : [`r.thread = ${values.add(toText(thread), "text")}`]),
   ]
   const isFew = few.length > 0 || label !== undefined
-  if (status === undefined || isFew) {
+  if ((status === undefined && query.updated === undefined) || isFew) {
     const statuses = status && values.add([...new Set(status)], "text[]")
     const own = [
       ...few,
       ...filters,
       ...(name !== undefined && isFew ? [`r.workflow = ${name}`] : []),
       ...(statuses === undefined ? [] : [`coalesce(live.status, ended.status) = ANY (${statuses})`]),
+      ...updated("coalesce(live.updated_at, ended.updated_at)"),
     ]
-    const state = statuses === undefined ? "" : STATE_TABLES
+    const state = statuses === undefined && query.updated === undefined ? "" : STATE_TABLES
     if (label !== undefined) {
       return `SELECT l.run AS id FROM $.run_labels AS l JOIN $.runs AS r ON r.id = l.run ${state}
         WHERE ${[`l.label = ${label}`, ...older("l.run"), ...own].join(" AND ")} ORDER BY l.run DESC LIMIT ${limit}`
@@ -97,9 +111,15 @@ function pageSql(query: RunQuery, values: Values, limit: string): string {
     }
     return `SELECT r.id FROM $.runs AS r ${state} ${where([...older("r.id"), ...own])} ORDER BY r.id DESC LIMIT ${limit}`
   }
-  const branches = [...new Set(status)].map((one) => {
+  const statuses: readonly StoredStatus[] = [...new Set(status ?? ALL_STATUS)]
+  const branches = statuses.map((one) => {
     const table = (IN_FLIGHT as readonly StoredStatus[]).includes(one) ? "live" : "ended"
-    const conditions = [`s.status = ${values.add(one, "text")}`, ...older("s.run"), ...filters]
+    const conditions = [
+      `s.status = ${values.add(one, "text")}`,
+      ...older("s.run"),
+      ...updated("s.updated_at"),
+      ...filters,
+    ]
     const join = filters.length === 0 ? "" : "JOIN $.runs AS r ON r.id = s.run"
     // Within one status the index has the runs in order.
     const [by, order] = name === undefined ? [[], ""] : [[`s.workflow = ${name}`], "s.workflow DESC, "]
@@ -107,6 +127,32 @@ function pageSql(query: RunQuery, values: Values, limit: string): string {
       ORDER BY ${order}s.status DESC, s.run DESC LIMIT ${limit})`
   })
   return branches.length === 0 ? "SELECT NULL::bigint AS id WHERE false" : branches.join(" UNION ALL ")
+}
+
+function within(column: string, { from, until }: TimeRange = {}, values: Values): string[] {
+  return [
+    ...(from === undefined ? [] : [`${column} >= ${values.add(from, "float8")}`]),
+    ...(until === undefined ? [] : [`${column} < ${values.add(until, "float8")}`]),
+  ]
+}
+
+/** Runs whose times are looked at to find where a range of times begins and ends among the ids. */
+const NEAR = 1_000
+
+/**
+ * Where runs of a range of times are among the ids, which every index has: without that, a page of old runs would walk along
+ * all newer ones. Ids follow the times, except for differences between the clocks of processes: a run is found unless NEAR
+ * other runs are between its time and its id.
+ */
+function createdBounds({ from, until }: TimeRange = {}, values: Values): string[] {
+  const end = (sign: string, time: number, direction: "ASC" | "DESC") =>
+    `(SELECT ${direction === "ASC" ? "min" : "max"}(near.id) FROM (
+      SELECT id FROM $.runs WHERE created_at ${sign} ${values.add(time, "float8")}
+      ORDER BY created_at ${direction}, id ${direction} LIMIT ${NEAR}) AS near)`
+  return [
+    ...(from === undefined ? [] : [`>= ${end(">=", from, "ASC")}`]),
+    ...(until === undefined ? [] : [`<= ${end("<", until, "DESC")}`]),
+  ]
 }
 
 function where(conditions: readonly string[]): string {

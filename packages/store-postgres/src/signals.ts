@@ -8,6 +8,7 @@
  * N3 A message that is too large for a notification is in the table `live_values`, and the notification has its number.
  */
 import { createHash, randomUUID } from "node:crypto"
+import { isSealed } from "@superstep/engine/stores"
 import pg from "pg"
 import type { ConnectionConfig } from "./address.ts"
 import type { Database, Statement } from "./database.ts"
@@ -101,13 +102,28 @@ export class Signals {
 
   send(address: string, message: unknown): void {
     if (this.#isClosed) return
-    this.#waiting.push({
-      channel: channelOf(this.#database.place.schema, address),
-      text: JSON.stringify(message),
-    })
+    const channel = channelOf(this.#database.place.schema, address)
+    this.#waiting.push({ channel, text: this.#toText(message, channel) })
     this.#sending ??= this.#sendGathered().finally(() => {
       this.#sending = undefined
     })
+  }
+
+  /** JSON: of an encrypted store, a string with the sealed message. The server keeps notifications on its disk. */
+  #toText(message: unknown, channel: string): string {
+    const text = JSON.stringify(message)
+    const sealed = this.#database.codec.seal(text, "live", channel)
+    return sealed === text ? text : JSON.stringify(sealed)
+  }
+
+  /** Null for one that cannot be read. */
+  #fromText(message: unknown, channel: string): unknown {
+    if (typeof message !== "string" || !isSealed(message)) return message
+    try {
+      return JSON.parse(this.#database.codec.open(message, (what) => new Error(what), "live", channel))
+    } catch {
+      return null
+    }
   }
 
   async #sendGathered(): Promise<void> {
@@ -229,7 +245,8 @@ export class Signals {
       const listeners = this.#listeners.get(channel)
       if (listeners === undefined) return
       const messages = await this.#messagesOf(channel, payload)
-      for (const listener of [...listeners]) for (const message of messages) listener(message)
+      const opened = messages.map((message) => this.#fromText(message, channel))
+      for (const listener of [...listeners]) for (const message of opened) listener(message)
     })
   }
 

@@ -3,7 +3,7 @@ import type { Json, ThreadWrite } from "@superstep/engine"
 import { foldThread } from "@superstep/engine/stores"
 import type { Database, Statement } from "./database.ts"
 import { corrupt } from "./errors.ts"
-import { parseJson, parseName, toText } from "./names.ts"
+import { parseName, parseSealed, toText } from "./names.ts"
 
 // One statement, so that the end and the writes are of the same moment.
 const FIND: Statement = {
@@ -36,9 +36,19 @@ const ALL = 2_147_483_647
 
 export async function threadState(database: Database, id: string, version = ALL): Promise<ThreadState> {
   const rows = await database.read<WriteRow>(`Thread "${id}"`, FIND, [toText(id), Math.min(version, ALL)])
+  const { codec } = database
   const damaged = (at: number) => () => `Thread "${id}" is damaged at ${at}`
   const writes = rows.flatMap(({ version: at, key, kind, value }) =>
-    at === null ? [] : [{ version: at, key, kind, value: () => parseJson(value, damaged(at)) as Json }],
+    at === null
+      ? []
+      : [
+          {
+            version: at,
+            key,
+            kind,
+            value: () => parseSealed(codec, value, damaged(at), "thread", key) as Json,
+          },
+        ],
   )
   const end = Math.min(version, rows[0]?.last ?? 0)
   const { state, next } = foldThread(writes)

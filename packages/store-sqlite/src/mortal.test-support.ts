@@ -1,5 +1,6 @@
 /** Stores whose process can be made to die at any statement. */
 import type { Database, Driver, Statement } from "./file/driver.ts"
+import type { StoreKeys } from "./open-store.ts"
 import type { SqliteStore } from "./sqlite-store.ts"
 import { freshPath, openStore } from "./stores.test-support.ts"
 
@@ -12,21 +13,21 @@ interface Life {
 }
 
 /** For the store suite: makes stores, lets them die, and opens their files again. */
-export function mortalStores(driver: Driver) {
+export function mortalStores(driver: Driver, keys?: StoreKeys) {
   const lives = new WeakMap<SqliteStore, Life>()
   const lifeOf = (store: SqliteStore) => lives.get(store) as Life
   return {
     make(): SqliteStore {
       const path = freshPath()
       const life: Life = { path, left: Number.POSITIVE_INFINITY, isOver: false, end: () => undefined }
-      const store = openStore(path, (file) => mortal(driver(file), life))
+      const store = openStore(path, (file) => mortal(driver(file), life), 0, keys)
       lives.set(store, life)
       return store
     },
     async dispose(store: SqliteStore): Promise<void> {
       if (!lifeOf(store).isOver) await store.close()
     },
-    reopen: (store: SqliteStore) => openStore(lifeOf(store).path, driver),
+    reopen: (store: SqliteStore) => openStore(lifeOf(store).path, driver, 0, keys),
     interrupt: {
       after(store: SqliteStore, writes: number): void {
         lifeOf(store).left = writes
@@ -35,7 +36,7 @@ export function mortalStores(driver: Driver) {
         const life = lifeOf(store)
         life.isOver = true
         life.end()
-        return openStore(life.path, driver)
+        return openStore(life.path, driver, 0, keys)
       },
     },
   }

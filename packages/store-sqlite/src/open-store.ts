@@ -5,9 +5,18 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { type KeepAliveOptions, type LiveChannel, SuperstepError } from "@superstep/engine"
-import type { OnTightened } from "@superstep/engine/stores"
+import {
+  checkKeys,
+  codecOf,
+  type EncryptionKey,
+  type KeyRing,
+  type OnTightened,
+  plainCodec,
+  type ValueCodec,
+} from "@superstep/engine/stores"
 import { nearest } from "@superstep/engine/text"
-import type { Driver } from "./file/driver.ts"
+import { decodeText, type JsonBytes, jsonBytes } from "./file/columns.ts"
+import type { Database, Driver } from "./file/driver.ts"
 import { isBusy, lockedBy, unusable } from "./file/errors.ts"
 import { isCurrent, migrate, outdatedCheck } from "./file/schema.ts"
 import { type OpenFile, openSqliteFile } from "./file/sqlite-file.ts"
@@ -27,9 +36,13 @@ export interface SqliteStoreOptions {
    * blocked meanwhile. Default: 60,000.
    */
   readonly busyTimeout?: number | undefined
+  /** Encrypts what runs contain: `[{ id, key }]`, of which the first writes and all read, or what `loadKeys` returns. */
+  readonly keys?: StoreKeys | undefined
   /** Called with notices for the operator. Default: `process.emitWarning`. */
   readonly onNotice?: ((notice: StoreNotice) => void) | undefined
 }
+
+export type StoreKeys = KeyRing | readonly EncryptionKey[]
 
 export interface StoreNotice {
   /** Waiting for another process's lock; file permissions that were tightened, or could not be. */
@@ -42,6 +55,7 @@ const OPTIONS: { readonly [Name in keyof Required<SqliteStoreOptions>]: true } =
   path: true,
   durability: true,
   busyTimeout: true,
+  keys: true,
   onNotice: true,
 }
 
@@ -60,12 +74,14 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
   }
   if (!(busyTimeout >= 0)) throw invalid(`busyTimeout must be a number of milliseconds, not ${busyTimeout}`)
   const path = pathOf(options.path)
+  const codec = codecOf(options.keys)
   const onWait = () => onNotice({ code: "STORE_LOCKED", message: `Waiting: ${lockedBy(path)}.` })
 
   function open(): SqliteStore {
     const { database, isGone } = openDatabase({
       path: options.path,
       durability,
+      codec,
       lookAgain: LOOK_AGAIN,
       onTightened: (message) => onNotice({ code: "FILE_PERMISSIONS", message }),
     })
@@ -76,7 +92,7 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
       onWait,
       lockedBy: () => lockedBy(path),
     })
-    return storeOn(path, database, transactions)
+    return storeOn(path, database, transactions, codec)
   }
 
   async function openWhenFree(): Promise<SqliteStore> {
@@ -127,6 +143,14 @@ function emitWarning({ code, message }: StoreNotice): void {
   process.emitWarning(message, { type: "SuperstepWarning", code })
 }
 
+/** The parts of a store that have methods of their own. */
+type Part = "registry" | "queue" | "subscriptions"
+const PARTS: { readonly [name in Part]: true } = { registry: true, queue: true, subscriptions: true }
+
+function isPart(name: string): name is Part {
+  return Object.hasOwn(PARTS, name)
+}
+
 /** Makes calls in the order in which they came: callbacks of one promise run in order. */
 function deferred<T extends object>(target: Promise<T>): T {
   const store = target as Promise<unknown> as Promise<SqliteStore>
@@ -134,8 +158,7 @@ function deferred<T extends object>(target: Promise<T>): T {
     get(_, name) {
       // Nothing waits for the store itself.
       if (name === "then" || typeof name === "symbol") return undefined
-      if (name === "registry") return deferred(store.then(({ registry }) => registry))
-      if (name === "queue") return deferred(store.then(({ queue }) => queue))
+      if (isPart(name)) return deferred(store.then((opened) => opened[name]))
       if (name === "live") return deferredChannel(store)
       if (name === "keepAlive") {
         return (options: KeepAliveOptions) => ({
@@ -198,6 +221,7 @@ interface DatabaseOptions {
   readonly durability: "normal" | "full"
   readonly lookAgain: number
   readonly driver?: Driver | undefined
+  readonly codec?: ValueCodec | undefined
   readonly onTightened?: OnTightened | undefined
 }
 
@@ -205,7 +229,34 @@ interface DatabaseOptions {
 export function openDatabase(options: DatabaseOptions): OpenFile {
   const path = pathOf(options.path)
   if (options.path === undefined) ignore(dirname(path))
-  return openSqliteFile({ ...options, path, busyTimeout: 0, isCurrent, migrate })
+  const { codec = plainCodec, ...more } = options
+  const opened = openSqliteFile({ ...more, path, busyTimeout: 0, isCurrent, migrate })
+  try {
+    checkStoredKeys(opened.database, codec)
+  } catch (error) {
+    opened.database.close()
+    throw error
+  }
+  return opened
+}
+
+/** Throws STORE_KEY_MISSING or STORE_KEY_WRONG. Keeps the check of a key that writes for the first time. */
+function checkStoredKeys(database: Database, codec: ValueCodec): void {
+  const find = database.prepare(
+    `SELECT ${jsonBytes("id")} AS id, ${jsonBytes('"check"')} AS "check" FROM keys`,
+  )
+  const subject = () => "The list of encryption keys is damaged"
+  const stored = () =>
+    (find.all() as { id: JsonBytes; check: JsonBytes }[]).map((row) => ({
+      id: decodeText(row.id, subject),
+      check: decodeText(row.check, subject),
+    }))
+  const added = checkKeys(codec, stored())
+  if (added === undefined) return
+  const add = database.prepare(`INSERT INTO keys (id, "check") VALUES (?, ?) ON CONFLICT DO NOTHING`)
+  add.run(added.id, added.check)
+  // Another process may have added another key under this id.
+  checkKeys(codec, stored())
 }
 
 /** Absolute. */

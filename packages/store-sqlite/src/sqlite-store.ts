@@ -3,6 +3,7 @@
  * schema.ts defines its tables, transactions.ts schedules reads and writes; each table has a file of its own. The
  * invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
  */
+
 import {
   checkRegistryChange,
   isSuperstepError,
@@ -13,7 +14,9 @@ import {
   type RunQueue,
   registryConflict,
   type Store,
+  type Subscriptions,
 } from "@superstep/engine"
+import { plainCodec, type ValueCodec } from "@superstep/engine/stores"
 import { toText } from "./file/columns.ts"
 import type { Database } from "./file/driver.ts"
 import { tablesDamaged } from "./file/errors.ts"
@@ -30,49 +33,77 @@ import { type QueueTable, queueTable } from "./lease/queue.ts"
 import { subscribeLive } from "./live/live-client.ts"
 import { serveLive } from "./live/live-server.ts"
 import { registryTables } from "./registry.ts"
+import { encryptAgain } from "./repair/encrypt-again.ts"
 import { reporter } from "./runs/report.ts"
 import { requestTable } from "./runs/requests.ts"
 import { retention } from "./runs/retention.ts"
 import { labelTable } from "./runs/run-labels.ts"
 import { nameIndex } from "./runs/run-names.ts"
 import { runTable } from "./runs/runs.ts"
+import { type SubscriptionTable, subscriptionTable } from "./runs/subscriptions.ts"
 
 type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
   [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue">> &
+export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
   Required<Pick<Store, "keepAlive">> & {
     readonly queue: Promised<RunQueue>
+    readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
+    /** Writes values that were not written with the newest key again. Returns how many rows. */
+    encryptAgain(onProgress?: (rows: number) => void): Promise<number>
     readonly live: LiveChannel
   }
 
 /** Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should. */
-export function storeOn(path: string, database: Database, transactions: Transactions): SqliteStore {
+export function storeOn(
+  path: string,
+  database: Database,
+  transactions: Transactions,
+  codec: ValueCodec = plainCodec,
+): SqliteStore {
   try {
-    return preparedStore(path, database, transactions)
+    return preparedStore(path, database, transactions, codec)
   } catch (error) {
     database.close()
     throw isSuperstepError(error) ? error : tablesDamaged(error)
   }
 }
 
-function preparedStore(path: string, database: Database, transactions: Transactions): SqliteStore {
-  const blobs = blobTable(database)
+function preparedStore(
+  path: string,
+  database: Database,
+  transactions: Transactions,
+  codec: ValueCodec,
+): SqliteStore {
+  const blobs = blobTable(database, codec)
   const journals = journalTable(database, blobs)
   const snapshots = snapshotTable(database, blobs)
   const graphs = graphTable(database)
   const labels = labelTable(database)
   const names = nameIndex(database, transactions)
-  const runs = runTable(database, names)
-  const requests = requestTable(database)
-  const leases = leaseTable(database)
-  const mail = mailTable(database)
-  const threads = threadTable(database)
-  const queue = queueTable(database, { journals, blobs })
-  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail, labels, names, queue }
+  const runs = runTable(database, names, codec)
+  const requests = requestTable(database, codec)
+  const leases = leaseTable(database, codec)
+  const mail = mailTable(database, codec)
+  const threads = threadTable(database, codec)
+  const subscriptions = subscriptionTable(database, codec)
+  const queue = queueTable(database, { journals, blobs, subscriptions }, codec)
+  const tables = {
+    journals,
+    blobs,
+    graphs,
+    requests,
+    snapshots,
+    threads,
+    mail,
+    labels,
+    names,
+    queue,
+    subscriptions,
+  }
   const append = appender(database, tables)
   transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
@@ -82,8 +113,8 @@ function preparedStore(path: string, database: Database, transactions: Transacti
 
   return {
     async append(lease, expectedSeq, records, change) {
-      const bodies = toBodies(lease.runId, expectedSeq, records)
-      const texts = toChangeTexts(lease.runId, change)
+      const bodies = toBodies(lease.runId, expectedSeq, records, codec)
+      const texts = toChangeTexts(lease.runId, change, codec)
       const write = { lease, expectedSeq, records, bodies, change, texts }
       return transactions.write(
         `The journal of run "${lease.runId}"`,
@@ -94,11 +125,11 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     },
     read: (runId, afterSeq, limit) =>
       transactions.readTogether(`The journal of run "${runId}"`, () => journals.read(runId, afterSeq, limit)),
-    async saveSnapshot(lease, { seq, data }) {
-      const body = toSnapshotBody(lease.runId, data)
+    async saveSnapshot(lease, snapshot) {
+      const body = toSnapshotBody(lease.runId, snapshot, codec)
       return transactions.write(
         `The snapshot of run "${lease.runId}"`,
-        () => snapshots.save(lease, seq, body),
+        () => snapshots.save(lease, snapshot.seq, body),
         body.bytes,
       )
     },
@@ -127,12 +158,16 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     release: (lease, wakeAt) =>
       transactions.write(`The release of run "${lease.runId}"`, () => leases.release(lease, wakeAt)),
     absolve: (lease) => transactions.write(`The row of run "${lease.runId}"`, () => leases.absolve(lease)),
-    quarantine: (lease) =>
-      transactions.write(`The quarantine of run "${lease.runId}"`, () => leases.quarantine(lease)),
+    quarantine: (lease, at) =>
+      transactions.write(`The quarantine of run "${lease.runId}"`, () => {
+        const run = leases.quarantine(lease)
+        if (run !== undefined) subscriptions.addEvents(run, [{ type: "run.quarantined", at }])
+      }),
     unquarantine: (runId) =>
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
-    queue: queueOn(queue, transactions),
+    queue: queueOn(queue, transactions, codec),
+    subscriptions: subscriptionsOn(subscriptions, transactions),
 
     post: (letter) =>
       transactions.write(`The mail to run "${letter.runId}"`, () => {
@@ -159,6 +194,7 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     removeThread: (id) => transactions.write(`The removal of thread "${id}"`, () => threads.remove(id)),
 
     registry: registryOn(database, transactions),
+    encryptAgain: (onProgress = () => undefined) => encryptAgain(database, transactions, codec, onProgress),
 
     pin: (runId, pinned) => transactions.write(`The pin of run "${runId}"`, () => runs.pin(runId, pinned)),
     remove,
@@ -195,7 +231,7 @@ function preparedStore(path: string, database: Database, transactions: Transacti
   }
 }
 
-function queueOn(queue: QueueTable, transactions: Transactions): SqliteStore["queue"] {
+function queueOn(queue: QueueTable, transactions: Transactions, codec: ValueCodec): SqliteStore["queue"] {
   return {
     async setLimits(workflow, limits) {
       const subject = `The limits of workflow "${workflow}"`
@@ -210,11 +246,36 @@ function queueOn(queue: QueueTable, transactions: Transactions): SqliteStore["qu
     },
     async amend(amendment) {
       const { runId, records } = amendment
-      const bodies = toBodies(runId, 0, records)
+      const bodies = toBodies(runId, 0, records, codec)
       const bytes = bodies.reduce((sum, body) => sum + body.bytes, 0)
       return transactions.write(`The input of run "${runId}"`, () => queue.amend(amendment, bodies), bytes)
     },
     expired: (now, limit) => transactions.read("The list of expired runs", () => queue.expired(now, limit)),
+  }
+}
+
+function subscriptionsOn(table: SubscriptionTable, transactions: Transactions): SqliteStore["subscriptions"] {
+  const subject = (consumer: string) => `Consumer "${consumer}"`
+  return {
+    add: (consumer, from) => transactions.write(subject(consumer), () => table.add(consumer, from)),
+    consumers: () => transactions.readTogether("The list of consumers", table.consumers),
+    remove: (consumer) =>
+      transactions.write(`The removal of consumer "${consumer}"`, () => table.remove(consumer)),
+    async claim(consumer, holder) {
+      // Asked for again and again by those that wait for their turn.
+      const mayClaim = () => table.mayClaim(consumer, holder)
+      if (!(await transactions.readTogether(subject(consumer), mayClaim))) return undefined
+      return transactions.write(subject(consumer), () => table.claim(consumer, holder))
+    },
+    events: (after, limit) => transactions.read("The list of events", () => table.events(after, limit)),
+    advance: (lease, progress, missed = 0) =>
+      transactions.write(subject(lease.consumer), () => table.advance(lease, progress, missed)),
+    release: (lease) => transactions.write(subject(lease.consumer), () => table.release(lease)),
+    async trim(before) {
+      const what = "The removal of events"
+      if (!(await transactions.readTogether(what, () => table.mayTrim(before)))) return
+      while (await transactions.write(what, () => table.trimSome(before)));
+    },
   }
 }
 

@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { codecOf } from "@superstep/engine/stores"
 import { onTestFinished } from "vitest"
 import { type Database, type Driver, libsql, nodeSqlite } from "./file/driver.ts"
 import { Transactions } from "./file/transactions.ts"
-import { openDatabase } from "./open-store.ts"
+import { openDatabase, type StoreKeys } from "./open-store.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
 
 export { created, lease, over, records } from "./stored-values.test-support.ts"
@@ -32,9 +33,20 @@ function openFile(path: string, driver: Driver, durability: "normal" | "full" = 
 }
 
 /** Without a time to wait for a lock: within one process nobody would let go of it. */
-export function openStore(path: string, driver: Driver, busyTimeout = 0): SqliteStore {
-  const { database, path: file, isGone } = openFile(path, driver)
-  return storeOn(file, database, new Transactions(database, { mayWrite: isGone, busyTimeout }))
+export function openStore(path: string, driver: Driver, busyTimeout = 0, keys?: StoreKeys): SqliteStore {
+  const codec = codecOf(keys)
+  const {
+    database,
+    path: file,
+    isGone,
+  } = openDatabase({
+    path,
+    durability: "normal",
+    lookAgain: 0,
+    driver,
+    codec,
+  })
+  return storeOn(file, database, new Transactions(database, { mayWrite: isGone, busyTimeout }), codec)
 }
 
 /** A store on a connection that the test has too, or on one that looks at what is asked of it. */

@@ -135,7 +135,20 @@ export {
   type StoredStatus,
   SUSPECT,
   type ThreadWrite,
+  type TimeRange,
 } from "./ports/stored.ts"
+export {
+  type ClaimedConsumer,
+  type ConsumerFailure,
+  type ConsumerLease,
+  type ConsumerProgress,
+  type EventType,
+  eventsOf,
+  type NewEvent,
+  type StoredConsumer,
+  type StoredEvent,
+  type Subscriptions,
+} from "./ports/subscriptions.ts"
 export {
   type AgentInfo,
   type AgentTelemetry,

@@ -68,6 +68,8 @@ export interface RuntimeOptions {
 export interface Retention {
   readonly keep?: number | undefined
   readonly maxAge?: number | undefined
+  /** Milliseconds that events are kept for subscriptions that have not handled them. Default: 30 days. */
+  readonly eventMaxAge?: number | undefined
 }
 
 /** A run of this process. */
@@ -114,7 +116,7 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
   onRun: true,
   onProblem: true,
 }
-const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true }
+const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true, eventMaxAge: true }
 
 /** Callers may be untyped: options are checked before anything starts. */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
@@ -142,12 +144,15 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   if (options.recover !== undefined && typeof options.recover !== "boolean") {
     throw invalid(`recover must be true or false, not ${options.recover}`)
   }
-  const { keep, maxAge } = options.retention ?? {}
+  const { keep } = options.retention ?? {}
   if (keep !== undefined && !(Number.isInteger(keep) && keep >= 0)) {
     throw invalid(`retention.keep must be a whole number of at least 0, not ${keep}`)
   }
-  if (maxAge !== undefined && !(maxAge >= 0)) {
-    throw invalid(`retention.maxAge must be milliseconds, at least 0, not ${maxAge}`)
+  for (const name of ["maxAge", "eventMaxAge"] as const) {
+    const value = options.retention?.[name]
+    if (value !== undefined && !(value >= 0)) {
+      throw invalid(`retention.${name} must be milliseconds, at least 0, not ${value}`)
+    }
   }
 }
 
@@ -179,4 +184,11 @@ const MAIL_KEPT = 3_600_000
 
 export function prunePolicy({ keep, maxAge }: Retention, now: number): PrunePolicy {
   return { keep, endedBefore: maxAge === undefined ? undefined : now - maxAge, mailBefore: now - MAIL_KEPT }
+}
+
+const EVENTS_KEPT = 30 * 86_400_000
+
+/** Events from before this time are deleted. */
+export function eventsKeptFrom({ eventMaxAge = EVENTS_KEPT }: Retention, now: number): number {
+  return now - eventMaxAge
 }

@@ -11,7 +11,7 @@ async function quarantined() {
   await first.runtime.close()
   const { token = 0 } = (await store.run("r")) ?? {}
   const lease = await store.claim("r", token, "killed")
-  if (lease !== undefined) await store.quarantine(lease)
+  if (lease !== undefined) await store.quarantine(lease, 0)
   return store
 }
 

@@ -27,6 +27,7 @@ import {
   currentTelemetry,
   DEFAULT_LEASE,
   type Delivery,
+  type EventType,
   hasEnded,
   Keeper,
   type Program,
@@ -41,21 +42,25 @@ import {
   type SignalOptions,
   type StorageReport,
   type Store,
+  type StoredConsumer,
   type StoredRequest,
   type StoredRun,
   systemClock,
   type UpdateOptions,
 } from "../runtime/index.ts"
 import { newRunId } from "../runtime/internal.ts"
+import { Consumers, consumerUnknown, type Subscription, type SubscriptionOptions } from "./consumers.ts"
 import { type Enqueued, type EnqueueOptions, enqueue, enqueueStarted } from "./enqueue.ts"
 import { type GraphConflict, graphConflicts } from "./graph-check.ts"
 import {
   checkRuntimeOptions,
+  eventsKeptFrom,
   prunePolicy,
   type Recovery,
   type Retention,
   type RuntimeOptions,
 } from "./options.ts"
+import type { EventHandler } from "./served-consumer.ts"
 import { Sweeper } from "./sweeper.ts"
 
 export type StartOptions = Omit<RunOptions, "store" | "clock" | "telemetry" | "context">
@@ -69,6 +74,7 @@ export class Runtime {
   readonly #options: RuntimeOptions
   readonly #keeper: Keeper
   readonly #sweeper: Sweeper
+  readonly #consumers: Consumers
   readonly #environment: ConstructorParameters<typeof Sweeper>[0]
   #closed: Promise<void> | undefined
 
@@ -91,10 +97,12 @@ export class Runtime {
     this.#keeper.answerProblem = answerProblem
     const { onGraphChange, context: contextOf } = options
     this.#environment = { keeper: this.#keeper, clock, telemetry, onGraphChange, contextOf }
+    this.#consumers = new Consumers(this.#keeper, clock, options.onProblem)
     this.#sweeper = new Sweeper(this.#environment, this.#programs, {
       retention: options.retention,
       onProblem: options.onProblem,
       onRun: options.onRun,
+      onChanged: () => this.#consumers.wake(),
       recover: options.recover ?? true,
       evictAfter: options.evictAfter ?? 10_000,
       maxIdle: options.maxIdle ?? 1_000,
@@ -164,6 +172,7 @@ export class Runtime {
     await this.#sweeper.setLimits()
     const runId = await enqueue(this.#environment, program, input, options)
     this.#sweeper.claimSoon()
+    this.#consumers.wake()
     return runId
   }
 
@@ -315,6 +324,33 @@ export class Runtime {
     return row.runId
   }
 
+  // Subscriptions
+
+  /**
+   * Subscribes a consumer to events of all runs of the store, durably: at least once, in order, by one process at a time,
+   * from the position that the store has for the consumer. Resolves when it is subscribed. An event whose handler throws is
+   * tried again, with growing pauses, and later ones wait.
+   */
+  async on<Type extends EventType>(
+    types: Type | readonly Type[],
+    options: SubscriptionOptions,
+    handler: EventHandler<Type>,
+  ): Promise<Subscription> {
+    this.#checkOpen()
+    this.#sweeper.begin()
+    return await this.#consumers.subscribe(types, options, handler as EventHandler)
+  }
+
+  /** Consumers of the store, by name: how far each is, and why it does not get further. */
+  consumers(): Promise<readonly StoredConsumer[]> {
+    return this.#ask(() => this.store.subscriptions.consumers())
+  }
+
+  /** Forgets a consumer and its position. */
+  async removeConsumer(consumer: string): Promise<void> {
+    if (!(await this.store.subscriptions.remove(consumer))) throw consumerUnknown(consumer)
+  }
+
   // Looking back
 
   /** The history of a run: its state at any superstep, what changed, by which task; who answered what. */
@@ -375,9 +411,11 @@ export class Runtime {
     throw new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
   }
 
-  /** Deletes finished runs by this policy, or by the runtime's own. */
-  prune(retention: Retention = this.#options.retention ?? {}): Promise<Amount> {
-    return this.#ask(() => this.store.prune(prunePolicy(retention, this.#environment.clock.now())))
+  /** Deletes finished runs and old events by this policy, or by the runtime's own. */
+  async prune(retention: Retention = this.#options.retention ?? {}): Promise<Amount> {
+    const now = this.#environment.clock.now()
+    await this.store.subscriptions.trim(eventsKeptFrom(retention, now))
+    return await this.store.prune(prunePolicy(retention, now))
   }
 
   storage(): Promise<StorageReport> {
@@ -405,7 +443,7 @@ export class Runtime {
   }
 
   async #close(grace: number): Promise<void> {
-    if (grace > 0) await this.#sweeper.drain(grace)
+    await Promise.all([grace > 0 && this.#sweeper.drain(grace), this.#consumers.close(grace)])
     // Nothing that queues may start while the others are stopped.
     this.#keeper.places?.close()
     await this.#sweeper.close()

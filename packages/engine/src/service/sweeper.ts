@@ -26,7 +26,7 @@ import {
 } from "../runtime/index.ts"
 import { deferred, Signal } from "../runtime/internal.ts"
 import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
-import { prunePolicy } from "./options.ts"
+import { eventsKeptFrom, prunePolicy } from "./options.ts"
 import { isGuilty, Trial } from "./trial.ts"
 
 /** Runs per query. */
@@ -60,6 +60,8 @@ export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onPr
   readonly lease: number
   /** Which queues it serves; undefined: all. */
   readonly queues: readonly string[] | undefined
+  /** A run that executed here has ended, or only waits; or it is parked. */
+  onChanged(): void
 }
 
 export class Sweeper {
@@ -108,12 +110,17 @@ export class Sweeper {
       host.onIdle(() => this.#isIdle(host))
       host.onFinish(() => {
         this.#tell(host, host.isOver ? "ended" : "released")
-        this.#changed.notify()
+        this.#notifyChange()
         this.#idle.delete(host)
         this.#reportFailure(host)
         this.#fill(this.#limited.delete(host))
       })
     }
+  }
+
+  #notifyChange(): void {
+    this.#changed.notify()
+    this.#options.onChanged()
   }
 
   #tell(host: RunHost, type: RuntimeRun["type"]): void {
@@ -385,7 +392,8 @@ export class Sweeper {
   async #restore(program: Program, run: StoredRun, lease: Lease): Promise<RunHost | undefined> {
     const { store } = this.#keeper
     if (isGuilty(run, this.#options.maxTakeovers)) {
-      await store.quarantine(lease)
+      await store.quarantine(lease, this.#clock.now())
+      this.#options.onChanged()
       this.#report(run.runId, runQuarantined(run))
       return undefined
     }
@@ -419,7 +427,7 @@ export class Sweeper {
     if (host.isOver) return
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
-    this.#changed.notify()
+    this.#notifyChange()
     if (this.#options.recover && this.#limited.has(host)) {
       nextTurn(() => this.#evict(host).catch((error) => this.#report(host.runId, error)))
     }
@@ -462,9 +470,11 @@ export class Sweeper {
   async #prune(): Promise<void> {
     const { retention } = this.#options
     const now = this.#clock.now()
-    if (retention === undefined || now - this.#pruned < PRUNE_EVERY) return
+    if (now - this.#pruned < PRUNE_EVERY) return
     this.#pruned = now
-    await this.#keeper.store.prune(prunePolicy(retention, now))
+    const { store } = this.#keeper
+    await store.subscriptions.trim(eventsKeptFrom(retention ?? {}, now))
+    if (retention !== undefined) await store.prune(prunePolicy(retention, now))
   }
 
   /** Claims nothing more, and resolves when nothing executes here, or the time is over. */

@@ -5,8 +5,10 @@
  * bodies cost a check of their length.
  *
  * The paths of extracted parts are stored next to the body, so that no value can be mistaken for an extracted one.
+ *
+ * In an encrypted store all three are sealed: the body and the paths for the place of the body, each part for its address.
  */
-import { createHash } from "node:crypto"
+import { isSealed, plainCodec, type ValueCodec } from "./key-ring.ts"
 
 export const LARGE_VALUE = 65_536
 
@@ -24,25 +26,53 @@ export interface StoredBody {
   /** JSON of `[path, hash]` for each large value; null if there is none. */
   readonly places: string | null
   readonly values: readonly LargeValue[]
-  /** The size of the whole value as UTF-8. */
+  /** The size of the whole value as UTF-8, before encryption. */
   readonly bytes: number
+  /** How much of it is in large values. */
+  readonly largeBytes: number
+}
+
+/** Where a body belongs, and how it is written. */
+export interface BodyPlace {
+  readonly codec: ValueCodec
+  readonly kind: "record" | "snapshot"
+  /** The run, as it is stored. */
+  readonly owner: string
+  readonly seq: number
 }
 
 const NONE: readonly LargeValue[] = []
 
 /** Throws what JSON.stringify throws. */
-export function toStoredBody(value: unknown): StoredBody {
+export function toStoredBody(value: unknown, { codec, kind, owner, seq }: BodyPlace): StoredBody {
   const text = JSON.stringify(value)
   const bytes = Buffer.byteLength(text)
-  if (text.length <= LARGE_VALUE) return { text, places: null, values: NONE, bytes }
+  const seal = (body: string) => codec.seal(body, kind, owner, seq)
+  const whole = () => ({ text: seal(text), places: null, values: NONE, bytes, largeBytes: 0 })
+  if (text.length <= LARGE_VALUE) return whole()
   const paths: Path[] = []
   measure(value, [], paths)
-  if (paths.length === 0) return { text, places: null, values: NONE, bytes }
+  if (paths.length === 0) return whole()
   const values = paths
     .map((path) => JSON.stringify(at(value, path)))
-    .map((part) => ({ hash: hashOf(part), text: part }))
+    .map((part) => ({ hash: codec.address(part), part }))
   const places = JSON.stringify(paths.map((path, i) => [path, values[i]?.hash]))
-  return { text: JSON.stringify(paths.reduce(without, value)), places, values, bytes }
+  const rest = JSON.stringify(paths.reduce(without, value))
+  return {
+    text: seal(rest),
+    places: codec.seal(places, placesKind(kind), owner, seq),
+    values: values.map(({ hash, part }) => ({ hash, text: codec.seal(part, VALUE, hash) })),
+    bytes,
+    largeBytes: bytes - Buffer.byteLength(rest),
+  }
+}
+
+/** The kind of a sealed large value, whose owner is its address. */
+export const VALUE = "value"
+
+/** The kind of the paths that belong to a body. */
+export function placesKind(kind: BodyPlace["kind"]): string {
+  return `${kind} places`
 }
 
 /** The length of a value's JSON; adds the paths of the smallest parts above the limit. */
@@ -80,10 +110,6 @@ function without(value: unknown, path: Path): unknown {
   return copy
 }
 
-function hashOf(text: string | Uint8Array): string {
-  return createHash("sha256").update(text).digest("hex")
-}
-
 /** Reads the parts of a body, and creates the error for a damaged one. */
 export interface BodyParts {
   /** JSON of a large value, as text or UTF-8; undefined if it is missing. */
@@ -97,17 +123,22 @@ export interface BodyParts {
 export function fromStoredBody(
   text: string | Uint8Array,
   places: string | null,
+  { codec, kind, owner, seq }: BodyPlace,
   { find, known = new Map(), damaged }: BodyParts,
 ): unknown {
-  const body = parsed(text, "it is not JSON", damaged)
+  const body = parsed(opened(codec, text, damaged, kind, owner, seq), "it is not JSON", damaged)
   if (places === null) return body
-  for (const [path, hash] of toPlaces(places, damaged)) {
+  const paths = codec.open(places, damaged, placesKind(kind), owner, seq)
+  for (const [path, hash] of toPlaces(paths, damaged)) {
     const which = `the large value at ${JSON.stringify(path)}`
     if (!known.has(hash)) {
       const part = find(hash)
       if (part === undefined) throw damaged(`${which} is missing`)
-      if (hashOf(part) !== hash) throw damaged(`${which} does not match what was written`)
-      known.set(hash, parsed(part, `${which} is not JSON`, damaged))
+      const found = opened(codec, part, (what) => damaged(`${which}: ${what}`), VALUE, hash)
+      // An address that a key made is no hash of the content: the value was authenticated, if it was sealed.
+      const isSound = isSealed(hash) ? found !== part : plainCodec.address(found) === hash
+      if (!isSound) throw damaged(`${which} does not match what was written`)
+      known.set(hash, parsed(found, `${which} is not JSON`, damaged))
     }
     putBack(body, path, known.get(hash), damaged)
   }
@@ -115,6 +146,25 @@ export function fromStoredBody(
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Plain bytes stay bytes. */
+function opened(
+  codec: ValueCodec,
+  text: string | Uint8Array,
+  damaged: BodyParts["damaged"],
+  kind: string,
+  owner: string,
+  part: string | number = "",
+): string | Uint8Array {
+  if (!isSealed(text)) return text
+  return codec.open(
+    typeof text === "string" ? text : new TextDecoder().decode(text),
+    damaged,
+    kind,
+    owner,
+    part,
+  )
+}
 
 function parsed(text: string | Uint8Array, what: string, damaged: BodyParts["damaged"]): unknown {
   try {

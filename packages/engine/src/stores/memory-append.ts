@@ -3,6 +3,7 @@ import type { OpenRequest } from "../core/index.ts"
 import { freezeData } from "../core/internal.ts"
 import {
   type ClosedRequest,
+  eventsOf,
   hasEnded,
   type JournalRecord,
   type Lease,
@@ -14,6 +15,7 @@ import {
 import { rest } from "./memory-leases.ts"
 import { setOutcome } from "./memory-mail.ts"
 import { endOf, enterGroup, leaveGroup, type Row, type Tables, useGraph } from "./memory-rows.ts"
+import { addEvents } from "./memory-subscriptions.ts"
 
 export function append(
   tables: Tables,
@@ -43,7 +45,9 @@ export function append(
     row.trials = 0
     row.diedWith = undefined
   }
-  if (change !== undefined) apply(tables, row, change)
+  if (change === undefined) return
+  apply(tables, row, change)
+  addEvents(tables, row, eventsOf(change, records))
 }
 
 /** The row of a valid lease. */

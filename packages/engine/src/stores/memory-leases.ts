@@ -12,6 +12,7 @@ import {
   SUSPECT,
 } from "../runtime/index.ts"
 import { leaveGroup, type Row, storedRun, type Tables } from "./memory-rows.ts"
+import { addEvents } from "./memory-subscriptions.ts"
 
 export function beat(tables: Tables, holder: Holder): boolean {
   const known = tables.holders.get(holder.id)
@@ -136,13 +137,14 @@ function clearSuspicion(row: Row): void {
   row.diedWith = undefined
 }
 
-export function quarantine(tables: Tables, lease: Lease): void {
+export function quarantine(tables: Tables, lease: Lease, at: number): void {
   const row = heldRow(tables, lease)
   if (row === undefined || row.status === "quarantined" || row.status === "queued") return
   row.statusBefore = row.status
   row.status = "quarantined"
   row.holder = undefined
   row.wakeAt = undefined
+  addEvents(tables, row, [{ type: "run.quarantined", at }])
 }
 
 export function unquarantine(tables: Tables, runId: string): boolean {

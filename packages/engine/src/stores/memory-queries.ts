@@ -11,6 +11,7 @@ import {
   type StoredRun,
   storeErrors,
   type ThreadWrite,
+  type TimeRange,
 } from "../runtime/index.ts"
 import { journalBytes, type RequestRow, type Row, storedRun, type Tables } from "./memory-rows.ts"
 
@@ -31,10 +32,16 @@ function withKey(tables: Tables, key: string): readonly Row[] {
   return row === undefined ? [] : [row]
 }
 
-function matches({ runId, created, status }: Row, query: RunQuery): boolean {
+function isWithin(time: number, { from, until }: TimeRange = {}): boolean {
+  return (from === undefined || time >= from) && (until === undefined || time < until)
+}
+
+function matches(row: Row, query: RunQuery): boolean {
+  const { runId, created, status } = row
   if (query.workflow !== undefined && query.workflow !== created.workflow) return false
   if (query.status !== undefined && !query.status.includes(status)) return false
   if (query.thread !== undefined && query.thread !== created.thread) return false
+  if (!isWithin(row.createdAt, query.created) || !isWithin(row.updatedAt, query.updated)) return false
   const { text, labels = {} } = query
   for (const [name, value] of Object.entries(labels)) {
     if (created.labels === undefined || !Object.hasOwn(created.labels, name)) return false

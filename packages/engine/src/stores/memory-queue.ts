@@ -17,6 +17,7 @@ import {
 } from "../runtime/index.ts"
 import { claim, rest } from "./memory-leases.ts"
 import { leaveGroup, type QueueState, type Row, storedRun, type Tables } from "./memory-rows.ts"
+import { addEvents } from "./memory-subscriptions.ts"
 
 export function memoryQueue(tables: Tables): RunQueue {
   return {
@@ -56,6 +57,7 @@ function claimNext(tables: Tables, query: ClaimQuery): Claimed {
     claim(line) {
       const row = (line as Line).rows.shift() as Row
       line.head = headOf((line as Line).rows)
+      if (isQueued(row)) addEvents(tables, row, [{ type: "run.started", at: query.now }])
       claim(tables, row.runId, row.token, query.holder)
       queue.claims++
       queue.served.set(line.tenant, queue.claims)

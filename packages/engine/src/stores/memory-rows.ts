@@ -2,6 +2,7 @@
 import type { Json, OpenRequest, RequestId, RunId, RunStatus } from "../core/index.ts"
 import type {
   ClosedRequest,
+  ConsumerFailure,
   Holder,
   JournalRecord,
   LaneLimit,
@@ -10,6 +11,7 @@ import type {
   RunCreated,
   RunFailure,
   Snapshot,
+  StoredEvent,
   StoredRequest,
   StoredRun,
   StoredStatus,
@@ -83,6 +85,22 @@ export interface QueueState {
   claims: number
 }
 
+export interface EventLog {
+  /** In order. */
+  kept: StoredEvent[]
+  /** The position of the newest. */
+  last: number
+  readonly consumers: Map<string, ConsumerRow>
+}
+
+export interface ConsumerRow {
+  position: number
+  failure: ConsumerFailure | undefined
+  missed: number
+  holder: string | undefined
+  token: number
+}
+
 export interface Tables {
   /** In the order of their creation; so are the requests. */
   readonly runs: Map<RunId, Row>
@@ -103,6 +121,7 @@ export interface Tables {
   /** The queued run of each group. */
   readonly groups: Map<string, Row>
   readonly queue: QueueState
+  readonly log: EventLog
 }
 
 export function emptyTables(): Tables {
@@ -120,6 +139,7 @@ export function emptyTables(): Tables {
     threads: new Map(),
     groups: new Map(),
     queue: { limits: new Map(), limitsOf: new Map(), paid: new Map(), served: new Map(), claims: 0 },
+    log: { kept: [], last: 0, consumers: new Map() },
   }
 }
 

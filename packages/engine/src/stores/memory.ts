@@ -32,6 +32,7 @@ import { requests, runs, saveSnapshot, threadState } from "./memory-queries.ts"
 import { memoryQueue } from "./memory-queue.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
 import { emptyTables, recordsOf, storedRun } from "./memory-rows.ts"
+import { memorySubscriptions } from "./memory-subscriptions.ts"
 
 export function memoryStore(): Store & RegistryStore {
   const tables = emptyTables()
@@ -61,10 +62,11 @@ export function memoryStore(): Store & RegistryStore {
     setIdle: (lease, idle) => setIdle(tables, lease, idle),
     release: (lease, wakeAt) => release(tables, lease, wakeAt),
     absolve: (lease) => absolve(tables, lease),
-    quarantine: (lease) => quarantine(tables, lease),
+    quarantine: (lease, at) => quarantine(tables, lease, at),
     unquarantine: (runId) => unquarantine(tables, runId),
 
     queue: memoryQueue(tables),
+    subscriptions: memorySubscriptions(tables),
 
     post: (mail) => post(tables, freezeData(mail)),
     mail: (holder) => mailTo(tables, holder),

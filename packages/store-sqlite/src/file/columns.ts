@@ -4,6 +4,7 @@
  * A name (an id, a workflow, a key …) is stored as `toStoredName` writes it. Text is read as bytes, because libsql ends the
  * process over text that is not UTF-8, which damage produces. Numbers are cast, because damage turns them into text too.
  */
+import type { ValueCodec } from "@superstep/engine/stores"
 import { fromStoredName, toStoredName } from "@superstep/engine/stores"
 import { corrupt, type Subject } from "./errors.ts"
 
@@ -87,6 +88,20 @@ export function parseName(text: string, subject: Subject): string {
 
 export function parseJson(bytes: JsonBytes, subject: Subject): unknown {
   return readable(() => JSON.parse(decoder.decode(bytes)), subject, "it is not JSON")
+}
+
+/** JSON that may be sealed for this place. */
+export function parseSealed(
+  codec: ValueCodec,
+  bytes: JsonBytes,
+  subject: Subject,
+  kind: string,
+  owner: string,
+  part?: string | number,
+): unknown {
+  const damaged = (what: string, cause?: unknown) => corrupt(subject, what, cause)
+  const text = codec.open(decodeText(bytes, subject), damaged, kind, owner, part)
+  return readable(() => JSON.parse(text), subject, "it is not JSON")
 }
 
 function readable<T>(read: () => T, subject: Subject, problem: string): T {

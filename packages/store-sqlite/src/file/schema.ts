@@ -12,6 +12,7 @@ import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
 import { QUEUE_MIGRATION } from "./queue-schema.ts"
 import { addSearchTables } from "./search-schema.ts"
+import { SUBSCRIPTION_MIGRATION } from "./subscription-schema.ts"
 
 /** The step at N takes a file of version N to version N + 1; released ones never change. */
 const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
@@ -259,6 +260,9 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   `,
   QUEUE_MIGRATION,
   addSearchTables,
+  SUBSCRIPTION_MIGRATION,
+  // A value of each key that values were sealed with, to recognise the key.
+  `CREATE TABLE keys (id TEXT NOT NULL PRIMARY KEY, "check" TEXT NOT NULL) WITHOUT ROWID;`,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

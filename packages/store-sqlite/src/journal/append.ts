@@ -5,6 +5,7 @@
  */
 
 import {
+  eventsOf,
   hasEnded,
   isSuperstepError,
   type JournalRecord,
@@ -15,7 +16,7 @@ import {
   type SuperstepError,
   storeErrors,
 } from "@superstep/engine"
-import type { StoredBody } from "@superstep/engine/stores"
+import type { StoredBody, ValueCodec } from "@superstep/engine/stores"
 import {
   checksum,
   MADE_STATE,
@@ -44,6 +45,7 @@ import { type RequestTable, type RequestText, toRequestText } from "../runs/requ
 import type { LabelTable } from "../runs/run-labels.ts"
 import type { NameIndex } from "../runs/run-names.ts"
 import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } from "../runs/run-rows.ts"
+import type { SubscriptionTable } from "../runs/subscriptions.ts"
 import type { BlobTable } from "./blobs.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
 import { isEndSound, WITH_END } from "./journal-end.ts"
@@ -79,6 +81,7 @@ export interface Tables {
   readonly labels: LabelTable
   readonly names: NameIndex
   readonly queue: Pick<QueueTable, "findGroup" | "enter">
+  readonly subscriptions: Pick<SubscriptionTable, "addEvents">
 }
 
 const STANDING = { token: "integer", status: "text", workflow: "text", thread: "text?" } as const
@@ -343,7 +346,7 @@ export function appender(database: Database, tables: Tables): Appender {
     bodies.forEach((body, i) => {
       if (body.places === null) return
       tables.blobs.keep(run, (records[i] as JournalRecord).seq, body)
-      bytes += body.bytes - Buffer.byteLength(body.text)
+      bytes += body.largeBytes
     })
     if (bytes > 0) addBlobBytes.run(bytes, run)
   }
@@ -358,7 +361,9 @@ export function appender(database: Database, tables: Tables): Appender {
       if (endsRun(change)) ends.delete(lease.runId)
       else know(lease, run)
       keepBlobs(run.id, append)
-      if (change !== undefined) apply(runId, run, change, texts)
+      if (change === undefined) return undefined
+      apply(runId, run, change, texts)
+      tables.subscriptions.addEvents({ runId, workflow: run.workflow }, eventsOf(change, append.records))
       return undefined
     },
     follow: (append) => hasRecordsOnly(append) && follow(append),
@@ -398,13 +403,14 @@ function sizeOf(bodies: readonly StoredBody[]): number {
 const NONE: ChangeTexts = { graphs: [], opened: [], thread: [], error: null, bytes: 0 }
 
 /** Throws STORE_WRITE_FAILED for a value that JSON cannot hold. */
-export function toChangeTexts(runId: string, change: RunChange | undefined): ChangeTexts {
+export function toChangeTexts(runId: string, change: RunChange | undefined, codec: ValueCodec): ChangeTexts {
   if (change === undefined) return NONE
   try {
     const graphs = (change.graphs ?? []).map(({ hash, graph }) => toGraphText(hash, graph))
-    const opened = (change.opened ?? []).map(toRequestText)
-    const thread = (change.thread ?? []).map(toThreadText)
-    const error = change.error === undefined ? null : JSON.stringify(change.error)
+    const opened = (change.opened ?? []).map((request) => toRequestText(runId, request, codec))
+    const thread = (change.thread ?? []).map((write) => toThreadText(write, codec))
+    const error =
+      change.error === undefined ? null : codec.seal(JSON.stringify(change.error), "error", toText(runId))
     const texts = [
       ...graphs.map(({ body }) => body),
       ...opened.map(({ body }) => body),

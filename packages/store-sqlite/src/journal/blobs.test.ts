@@ -1,5 +1,5 @@
 import type { Json } from "@superstep/engine"
-import { LARGE_VALUE as LIMIT, toStoredBody } from "@superstep/engine/stores"
+import { LARGE_VALUE as LIMIT, plainCodec, toStoredBody as toBody } from "@superstep/engine/stores"
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Database } from "../file/driver.ts"
@@ -15,6 +15,8 @@ import {
 } from "../stores.test-support.ts"
 import { blobTable } from "./blobs.ts"
 
+const PLACE = { kind: "record", owner: "r", seq: 1 } as const
+const toStoredBody = (value: unknown) => toBody(value, { codec: plainCodec, ...PLACE })
 const large = (name: string) => name.repeat(Math.ceil((LIMIT + 1) / name.length))
 
 describe("a body", () => {
@@ -30,6 +32,7 @@ describe("a body", () => {
       places: null,
       values: [],
       bytes: LIMIT,
+      largeBytes: 0,
     })
   })
 
@@ -97,7 +100,7 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
         place += 1
         const body = toStoredBody(value)
         blobs.keep(1, place, body)
-        const back = blobs.reader()(Buffer.from(body.text), body.places, () => "damaged")
+        const back = blobs.reader()(Buffer.from(body.text), body.places, PLACE, () => "damaged")
         expect(JSON.stringify(back)).toBe(JSON.stringify(value))
         expect(body.text.length).toBeLessThanOrEqual(Math.max(LIMIT, JSON.stringify(value).length))
       }),

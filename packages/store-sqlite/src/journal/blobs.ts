@@ -3,13 +3,25 @@
  * of a body (`toStoredBody`); here each part is a row, found by its hash. A blob is deleted with its last use; a use is a
  * run and a place in it: a record's number, or a snapshot's, negated.
  */
-import { fromStoredBody, type LargeValue, type StoredBody } from "@superstep/engine/stores"
+import {
+  type BodyPlace,
+  fromStoredBody,
+  type LargeValue,
+  plainCodec,
+  type StoredBody,
+  type ValueCodec,
+} from "@superstep/engine/stores"
 import { type JsonBytes, jsonBytes } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 import { corrupt, type Subject } from "../file/errors.ts"
 
 /** Reads the bodies of one read; blobs that several of them share are read once. */
-export type BodyReader = (body: JsonBytes, places: string | null, subject: Subject) => unknown
+export type BodyReader = (
+  body: JsonBytes,
+  places: string | null,
+  place: Omit<BodyPlace, "codec">,
+  subject: Subject,
+) => unknown
 
 export interface BlobTable {
   /** Keeps the blobs of a body that is written at this place of the run. */
@@ -21,7 +33,7 @@ export interface BlobTable {
   reader(): BodyReader
 }
 
-export function blobTable(database: Database): BlobTable {
+export function blobTable(database: Database, codec: ValueCodec = plainCodec): BlobTable {
   const find = database.prepare("SELECT id FROM blobs WHERE hash = ?")
   const add = database.prepare("INSERT INTO blobs (hash, body) VALUES (?, ?) RETURNING id")
   const use = database.prepare("INSERT INTO blob_uses (blob, run, place) VALUES (?, ?, ?)")
@@ -60,12 +72,17 @@ export function blobTable(database: Database): BlobTable {
     releaseSome: (run, most) => drop(dropSomeUses.all(run, most)),
     reader() {
       const known = new Map<string, unknown>()
-      return (body, places, subject) =>
-        fromStoredBody(bytesOf(body), places, {
-          find: bodyOf,
-          known,
-          damaged: (what, cause) => corrupt(subject, what, cause),
-        })
+      return (body, places, { kind, owner, seq }, subject) =>
+        fromStoredBody(
+          bytesOf(body),
+          places,
+          { codec, kind, owner, seq },
+          {
+            find: bodyOf,
+            known,
+            damaged: (what, cause) => corrupt(subject, what, cause),
+          },
+        )
     },
   }
 }

@@ -12,7 +12,7 @@ import {
   type SuperstepError,
   storeErrors,
 } from "@superstep/engine"
-import { type StoredBody, toStoredBody } from "@superstep/engine/stores"
+import { type StoredBody, toStoredBody, type ValueCodec } from "@superstep/engine/stores"
 import { check, checksum, recordChecksum } from "../file/checksum.ts"
 import {
   decodeText,
@@ -150,6 +150,7 @@ export function toBodies(
   runId: string,
   expectedSeq: number,
   records: readonly JournalRecord[],
+  codec: ValueCodec,
 ): RecordBody[] {
   const name = toText(runId)
   return records.map(({ seq, frame: path, entry, events }, i) => {
@@ -159,10 +160,11 @@ export function toBodies(
       )
     }
     try {
-      const { text, places, values, bytes } = toStoredBody(entry)
+      const body = toStoredBody(entry, { codec, kind: "record", owner: name, seq })
+      const { text, places, values, bytes, largeBytes } = body
       const frame = path === "" ? path : toText(path)
       const sum = recordChecksum(name, seq, frame, events, places, text)
-      return { text, places, values, bytes, frame, sum }
+      return { text, places, values, bytes, largeBytes, frame, sum }
     } catch (error) {
       throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
     }
@@ -202,7 +204,7 @@ export function toRecord(name: string, row: JournalRow, subject: Subject, read: 
   const frame = decodeText(row.frame, subject)
   const places = decodeTextOrNull(row.blobs, subject)
   // Before the checksum: what is wrong says more than that something is.
-  const entry = read(body, places, subject) as Entry | null
+  const entry = read(body, places, { kind: "record", owner: name, seq }, subject) as Entry | null
   if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not a journal entry")
   check(row.sum, () => recordChecksum(name, seq, frame, events, places, body), subject)
   if (row.is_sound !== 1) throw corrupt(subject, "its size or time does not match the stored one")
@@ -226,9 +228,9 @@ export interface SnapshotTable {
 const SNAPSHOT = { seq: "integer", blobs: "text?", body: "text", sum: "integer?" } as const
 
 /** Throws STORE_WRITE_FAILED for data that JSON cannot hold. */
-export function toSnapshotBody(runId: string, data: Snapshot["data"]): StoredBody {
+export function toSnapshotBody(runId: string, { seq, data }: Snapshot, codec: ValueCodec): StoredBody {
   try {
-    return toStoredBody(data)
+    return toStoredBody(data, { codec, kind: "snapshot", owner: toText(runId), seq })
   } catch (error) {
     throw writeFailed(`The snapshot of run "${runId}" cannot be written as JSON`, error)
   }
@@ -266,7 +268,8 @@ export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTab
       if (row === undefined) return undefined
       const subject = () => `The snapshot of run "${runId}" is damaged at ${row.seq}`
       const places = decodeTextOrNull(row.blobs, subject)
-      const data = blobs.reader()(row.body, places, subject) as Snapshot["data"]
+      const place = { kind: "snapshot", owner: toText(runId), seq: row.seq } as const
+      const data = blobs.reader()(row.body, places, place, subject) as Snapshot["data"]
       check(row.sum, () => checksum([toText(runId), row.seq, places], row.body), subject)
       return { seq: row.seq, data }
     },

@@ -1,9 +1,9 @@
 /** State that lasts from run to run, as numbered writes: it can be read as it was after each of them. */
 
 import type { Json, ThreadWrite } from "@superstep/engine"
-import { foldThread, type StoredThreadWrite } from "@superstep/engine/stores"
+import { foldThread, plainCodec, type StoredThreadWrite, type ValueCodec } from "@superstep/engine/stores"
 import { check, checksum } from "../file/checksum.ts"
-import { decodeText, parseJson, parseName, type Row, selected, toText } from "../file/columns.ts"
+import { decodeText, parseName, parseSealed, type Row, selected, toText } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 import { corrupt, type Subject } from "../file/errors.ts"
 
@@ -28,15 +28,16 @@ export interface ThreadText {
   readonly value: string
 }
 
-export function toThreadText({ key, kind, value }: ThreadWrite): ThreadText {
-  return { key: toText(key), kind, value: JSON.stringify(value) }
+export function toThreadText({ key, kind, value }: ThreadWrite, codec: ValueCodec): ThreadText {
+  const name = toText(key)
+  return { key: name, kind, value: codec.seal(JSON.stringify(value), "thread", name) }
 }
 
 const WRITE = { version: "integer", key: "text", kind: "text", value: "text", sum: "integer?" } as const
 
 type WriteRow = Row<typeof WRITE>
 
-export function threadTable(database: Database): ThreadTable {
+export function threadTable(database: Database, codec: ValueCodec = plainCodec): ThreadTable {
   const grow = database.prepare(
     `INSERT INTO threads (thread, version, bytes) VALUES (?, ?, ?)
      ON CONFLICT (thread) DO UPDATE SET version = version + excluded.version, bytes = bytes + excluded.bytes
@@ -81,7 +82,7 @@ export function threadTable(database: Database): ThreadTable {
         throw corrupt(() => `Thread "${id}" is damaged`, "it is not found by its id")
       }
       const writes = rows.filter((row) => row.version !== null)
-      return fold(id, writes, Math.min(version, rows[0]?.last ?? 0))
+      return fold(id, codec, writes, Math.min(version, rows[0]?.last ?? 0))
     },
     remove(id) {
       removeWrites.run(toText(id))
@@ -90,19 +91,24 @@ export function threadTable(database: Database): ThreadTable {
   }
 }
 
-function fold(id: string, rows: readonly WriteRow[], end: number): ThreadState {
-  const { state, next } = foldThread(rows.map((row) => toWrite(id, row)))
+function fold(id: string, codec: ValueCodec, rows: readonly WriteRow[], end: number): ThreadState {
+  const { state, next } = foldThread(rows.map((row) => toWrite(id, codec, row)))
   if (next !== end + 1) throw corrupt(damaged(id, next), "the write is missing")
   const named = [...state].map(([key, value]) => [parseName(key, damaged(id, end)), value])
   return { version: end, state: Object.fromEntries(named) }
 }
 
-function toWrite(id: string, row: WriteRow): StoredThreadWrite {
+function toWrite(id: string, codec: ValueCodec, row: WriteRow): StoredThreadWrite {
   const { version, value, sum } = row
   const subject = damaged(id, version)
   const [key, kind] = [decodeText(row.key, subject), decodeText(row.kind, subject)]
   check(sum, () => checksum([toText(id), version, key, kind], value), subject)
-  return { version, key, kind: kind as ThreadWrite["kind"], value: () => parseJson(value, subject) as Json }
+  return {
+    version,
+    key,
+    kind: kind as ThreadWrite["kind"],
+    value: () => parseSealed(codec, value, subject, "thread", key) as Json,
+  }
 }
 
 function damaged(id: string, version: number): Subject {

@@ -11,8 +11,10 @@ import {
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import {
   decodeName,
+  decodeText,
   type JsonBytes,
   jsonBytes,
   type Row,
@@ -35,7 +37,8 @@ export interface LeaseTable {
   setIdle(lease: Lease, idle: Idle | false): void
   release(lease: Lease, wakeAt: number | undefined): void
   absolve(lease: Lease): void
-  quarantine(lease: Lease): void
+  /** The run that is parked with this, as the file has it. */
+  quarantine(lease: Lease): { readonly runId: string; readonly workflow: string } | undefined
   unquarantine(runId: string): boolean
 }
 
@@ -43,7 +46,7 @@ export interface LeaseTable {
 const UNSUSPECTED = "takeovers = 0, blamed = 0, died_with = NULL"
 const RELEASED = "status = status_before, status_before = NULL, wake_at = 0"
 
-export function leaseTable(database: Database): LeaseTable {
+export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
   const beat = database.prepare("UPDATE holders SET beat = beat + 1, taken = 0 WHERE id = ?")
   const wasTaken = database.prepare("SELECT taken FROM holders WHERE id = ?")
   const addHolder = database.prepare(
@@ -85,7 +88,7 @@ export function leaseTable(database: Database): LeaseTable {
   )
   const quarantine = database.prepare(
     `UPDATE runs SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, ${END_WRITTEN_AND_RESTED}
-     WHERE run_id = ? AND token = ? AND ${CLAIMABLE}`,
+     WHERE run_id = ? AND token = ? AND ${CLAIMABLE} RETURNING ${jsonBytes("workflow")} AS workflow`,
   )
   const unquarantine = database.prepare(
     `UPDATE runs SET ${RELEASED}, ${UNSUSPECTED}, trials = 0 WHERE run_id = ? AND status = 'quarantined'`,
@@ -134,7 +137,7 @@ export function leaseTable(database: Database): LeaseTable {
       freeAll.run(name)
     },
     free: ({ workflows, now, limit, suspects }) =>
-      toStoredRuns(findFree.all(toTextList(workflows), now, limit, suspects ? 1 : 0)),
+      toStoredRuns(findFree.all(toTextList(workflows), now, limit, suspects ? 1 : 0), codec),
     claim(runId, token, holder) {
       markTaken.run(toText(holder), toText(runId), token)
       const { changes } = claim.run(toText(holder), toText(runId), token)
@@ -151,7 +154,10 @@ export function leaseTable(database: Database): LeaseTable {
       absolve.run(toText(runId), token)
     },
     quarantine({ runId, token }) {
-      quarantine.run(toText(runId), token)
+      const name = toText(runId)
+      const [run] = quarantine.all(name, token) as { workflow: JsonBytes }[]
+      const subject = () => `Run "${runId}" is damaged`
+      return run && { runId: name, workflow: decodeText(run.workflow, subject) }
     },
     unquarantine: (runId) => unquarantine.run(toText(runId)).changes !== 0,
   }

@@ -1,14 +1,15 @@
 /** Mail to the holder of a run. It is stored until it has an outcome, and the outcome until its sender has read it. */
 
 import type { Amount, Lease, Mail, MailOutcome } from "@superstep/engine"
+import { plainCodec, type ValueCodec } from "@superstep/engine/stores"
 import { check, checksum } from "../file/checksum.ts"
 import {
   decodeText,
   EACH_RUN,
   type JsonBytes,
   jsonBytes,
-  parseJson,
   parseName,
+  parseSealed,
   type Row,
   type RunNumbers,
   selected,
@@ -50,7 +51,7 @@ export const MAIL_COLUMNS = selected("mail", MAIL)
 
 export type MailRow = Row<typeof MAIL>
 
-export function mailTable(database: Database): MailTable {
+export function mailTable(database: Database, codec: ValueCodec = plainCodec): MailTable {
   const post = database.prepare(
     "INSERT INTO mail (mail_id, run_id, at, wish, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT (mail_id) DO NOTHING",
   )
@@ -86,30 +87,31 @@ export function mailTable(database: Database): MailTable {
   )
 
   function settleMail(id: string, outcome: MailOutcome): void {
-    const text = JSON.stringify(outcome)
+    const text = codec.seal(JSON.stringify(outcome), "outcome", toText(id))
     settle.run(text, checksum([toText(id)], text), toText(id))
   }
 
   return {
     post({ id, runId, at, command }) {
-      const [name, run, text] = [toText(id), toText(runId), JSON.stringify(command)]
+      const [name, run] = [toText(id), toText(runId)]
+      const text = codec.seal(JSON.stringify(command), "mail", name, run)
       post.run(name, run, at, text, checksum([name, run, at], text))
     },
-    to: (holder) => (findMail.all(toText(holder)) as MailRow[]).map(toMail),
+    to: (holder) => (findMail.all(toText(holder)) as MailRow[]).map((row) => toMail(row, codec)),
     amount: (runId) => (amount.all(toText(runId)) as Amount[])[0] ?? { count: 0, bytes: 0 },
     settle: settleMail,
     refuse({ runId, token }, id, { code, message }) {
       const [row] = findOpen.all(toText(id)) as MailRow[]
       if (row === undefined || isGood.all(toText(runId), token).length === 0) return undefined
       settleMail(id, { ok: false, code, message })
-      return toMail(row)
+      return toMail(row, codec)
     },
     hasOutcome: (id) => findOutcome.all(toText(id)).length > 0,
     takeOutcome(id) {
       const [row] = takeOutcome.all(toText(id)) as { outcome: JsonBytes; sum: number | null }[]
       if (row === undefined) return undefined
       const subject = () => `The outcome of mail "${id}" is damaged`
-      const outcome = parseJson(row.outcome, subject) as MailOutcome
+      const outcome = parseSealed(codec, row.outcome, subject, "outcome", toText(id)) as MailOutcome
       check(row.sum, () => checksum([toText(id)], row.outcome), subject)
       return outcome
     },
@@ -118,11 +120,11 @@ export function mailTable(database: Database): MailTable {
   }
 }
 
-export function toMail(row: MailRow): Mail {
+export function toMail(row: MailRow, codec: ValueCodec = plainCodec): Mail {
   const id = decodeText(row.mail_id, () => "Mail is damaged at its id")
   const subject = () => `Mail "${shownName(id)}" is damaged`
   const run = decodeText(row.run_id, subject)
-  const command = parseJson(row.wish, subject) as Mail["command"]
+  const command = parseSealed(codec, row.wish, subject, "mail", id, run) as Mail["command"]
   check(row.sum, () => checksum([id, run, row.at], row.wish), subject)
   return {
     id: parseName(id, subject),

@@ -1,4 +1,5 @@
 /** Queued runs: see `RunQueue` in the engine for what is claimed, and in what order. */
+
 import {
   type Amendment,
   type Claimed,
@@ -14,6 +15,7 @@ import {
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import {
   decodeName,
   decodeText,
@@ -29,6 +31,7 @@ import type { BlobTable } from "../journal/blobs.ts"
 import { WITH_END } from "../journal/journal-end.ts"
 import type { JournalTable, RecordBody } from "../journal/journals.ts"
 import { CLAIMABLE, RUN_COLUMNS, toStoredRuns } from "../runs/run-rows.ts"
+import type { SubscriptionTable } from "../runs/subscriptions.ts"
 import { DISMISSAL } from "./leases.ts"
 
 export interface QueueTable {
@@ -69,7 +72,12 @@ const CLAIMABLE_IN_LINE = `${IS_READY} AND ${LINE} = ?1 AND takeovers < ${SUSPEC
 
 export function queueTable(
   database: Database,
-  tables: { readonly journals: JournalTable; readonly blobs: BlobTable },
+  tables: {
+    readonly journals: JournalTable
+    readonly blobs: BlobTable
+    readonly subscriptions: Pick<SubscriptionTable, "addEvents">
+  },
+  codec: ValueCodec,
 ): QueueTable {
   const findGroup = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE flow_group = ?`)
   const enter = database.prepare(
@@ -199,6 +207,11 @@ export function queueTable(
     return lines
   }
 
+  function begin({ runId, workflow }: StoredRun, at: number): void {
+    const run = { runId: toText(runId), workflow: toText(workflow) }
+    tables.subscriptions.addEvents(run, [{ type: "run.started", at }])
+  }
+
   return {
     findGroup(group) {
       const [row] = findGroup.all(toText(group)) as { run_id: JsonBytes }[]
@@ -237,25 +250,29 @@ export function queueTable(
       const lines = linesFor(query)
       if (lines.length === 0) return { runs: [] }
       const lanes = laneStates(now)
-      const ids: number[] = []
+      const claimed: { readonly id: number; readonly isFirst: boolean }[] = []
       let claims = (findLastServed.all() as { served: number | null }[])[0]?.served ?? 0
       const served = new Map<string, number>()
       claimInTurn(lines, lanes, {
         limit,
         servedAt: (tenant) => (findServed.all(toText(tenant)) as { served: number }[])[0]?.served,
         claim(line) {
-          const { id } = line.head as HeadRow & Line["head"]
+          const { id, isFirst } = line.head as HeadRow & NonNullable<Line["head"]>
           claim.run(toText(holder), id)
           claims += 1
           served.set(line.tenant, claims)
-          ids.push(id)
+          claimed.push({ id, isFirst })
           line.head = query.runId === undefined ? headOf(line as Line, now) : undefined
         },
       })
       for (const [tenant, last] of served) setServed.run(toText(tenant), last)
       if (lanes.paid.size > 0) dropPaid.run(now)
       for (const [lane, until] of lanes.paid) setPaid.run(toText(lane), until)
-      const runs = ids.flatMap((id) => toStoredRuns(findRun.all(id)))
+      const runs = claimed.flatMap(({ id, isFirst }) => {
+        const found = toStoredRuns(findRun.all(id), codec)
+        if (isFirst) for (const run of found) begin(run, now)
+        return found
+      })
       return lanes.nextAt === undefined ? { runs } : { runs, nextAt: lanes.nextAt }
     },
     amend({ runId, token, records, wakeAt, closed }, bodies) {
@@ -269,12 +286,12 @@ export function queueTable(
       for (const [i, body] of bodies.entries()) {
         if (body.places === null) continue
         tables.blobs.keep(id, records[i]?.seq ?? 0, body)
-        blobBytes += body.bytes - Buffer.byteLength(body.text)
+        blobBytes += body.largeBytes
       }
       amend.run(records.length, end.bytes, end.at, blobBytes, wakeAt ?? null, closed ? 1 : 0, id)
       return true
     },
-    expired: (now, limit) => toStoredRuns(findExpired.all(now, limit)),
+    expired: (now, limit) => toStoredRuns(findExpired.all(now, limit), codec),
   }
 }
 

@@ -1,15 +1,17 @@
 /**
  * Checks a whole store, without changing it: SQLite's own structures, every record with its checksum and its position,
- * snapshots, requests, large values, threads, graphs, mail and definitions.
+ * snapshots, requests, large values, threads, graphs, mail, definitions, events and their consumers.
  */
 
 import { isDeepStrictEqual } from "node:util"
+import { codecOf, plainCodec, type ValueCodec } from "@superstep/engine/stores"
 import { decodeText, type JsonBytes, jsonBytes, shownName, toText } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 import { messageOfDamage } from "../file/errors.ts"
 import { Transactions } from "../file/transactions.ts"
-import { openDatabase } from "../open-store.ts"
+import { openDatabase, type StoreKeys } from "../open-store.ts"
 import { labelTexts } from "../runs/run-labels.ts"
+import { eventRows, toEvent } from "../runs/subscriptions.ts"
 import { type SqliteStore, storeOn } from "../sqlite-store.ts"
 import { type RawRun, type RawRuns, rawRuns, reading } from "./raw-runs.ts"
 
@@ -26,6 +28,7 @@ export interface Damage {
     | "graph"
     | "mail"
     | "definitions"
+    | "subscriptions"
   readonly runId?: string | undefined
   /** The record. */
   readonly seq?: number | undefined
@@ -52,11 +55,14 @@ const nextTurn = setImmediate
 export async function* checkStoreFile(
   path: string,
   onProgress?: (progress: CheckProgress) => void,
+  keys?: StoreKeys,
 ): AsyncGenerator<Damage, CheckedStore> {
-  const { database, path: file, isGone } = openDatabase({ path, durability: "normal", lookAgain: 0 })
-  const store = storeOn(file, database, new Transactions(database, { mayWrite: isGone, busyTimeout: 0 }))
+  const codec = codecOf(keys)
+  const { database, path: file, isGone } = openDatabase({ path, durability: "normal", lookAgain: 0, codec })
+  const rules = { mayWrite: isGone, busyTimeout: 0 }
+  const store = storeOn(file, database, new Transactions(database, rules), codec)
   try {
-    return yield* checkStore(database, store, onProgress)
+    return yield* checkStore(database, store, onProgress, codec)
   } finally {
     await store.close()
   }
@@ -67,10 +73,11 @@ export async function* checkStore(
   database: Database,
   store: SqliteStore,
   onProgress: (progress: CheckProgress) => void = () => undefined,
+  codec: ValueCodec = plainCodec,
 ): AsyncGenerator<Damage, CheckedStore> {
   const counts = { runs: 0, records: 0 }
   yield* checkPages(database, onProgress)
-  const raw = rawRuns(database)
+  const raw = rawRuns(database, codec)
   const ids = raw.ids()
   for (const [i, id] of ids.entries()) {
     onProgress({ share: 0.4 + (0.5 * i) / ids.length, what: `run ${i + 1} of ${ids.length}` })
@@ -83,7 +90,7 @@ export async function* checkStore(
     }
   }
   onProgress({ share: 0.9, what: "threads, graphs, definitions" })
-  yield* checkRest(database, store)
+  yield* checkRest(database, store, raw)
   return counts
 }
 
@@ -159,7 +166,11 @@ async function* checkPages(
   }
 }
 
-async function* checkRest(database: Database, store: SqliteStore): AsyncGenerator<Damage> {
+async function* checkRest(
+  database: Database,
+  store: SqliteStore,
+  { blobs }: RawRuns,
+): AsyncGenerator<Damage> {
   const lists = {
     thread: "SELECT CAST(thread AS BLOB) AS name FROM threads NOT INDEXED",
     graph: "SELECT CAST(hash AS BLOB) AS name FROM graphs NOT INDEXED",
@@ -183,7 +194,9 @@ async function* checkRest(database: Database, store: SqliteStore): AsyncGenerato
   for (const id of found.thread ?? []) yield* check("thread", store.thread(id))
   for (const hash of found.graph ?? []) yield* check("graph", store.graph(hash))
   for (const holder of found.mail ?? []) yield* check("mail", store.mail(holder))
-  yield* checkBlobs(database, found["large values"] ?? [])
+  yield* checkBlobs(database, blobs, found["large values"] ?? [])
+  yield* check("subscriptions", store.subscriptions.consumers())
+  yield* checkEvents(database)
   yield* check("definitions", store.registry.agents())
   const definitions = store.registry.definitions()
   yield* check("definitions", definitions)
@@ -192,13 +205,31 @@ async function* checkRest(database: Database, store: SqliteStore): AsyncGenerato
   }
 }
 
+/** Each by itself: a damaged one hides no other. */
+function* checkEvents(database: Database): Generator<Damage> {
+  const rows = eventRows(database)
+  for (;;) {
+    const next = attempt(() => rows.next())
+    if (next.error !== undefined) yield { part: "subscriptions", message: next.error }
+    const row = next.value?.value
+    if (next.value?.done !== false || row === undefined) return
+    const { error } = attempt(() => toEvent(row))
+    if (error !== undefined) yield { part: "subscriptions", message: error }
+  }
+}
+
 /** Blobs that no record or snapshot uses, and uses of blobs that are missing. The others were read with their users. */
-function* checkBlobs(database: Database, hashes: readonly string[]): Generator<Damage> {
-  const { blobs } = rawRuns(database)
+function* checkBlobs(
+  database: Database,
+  blobs: RawRuns["blobs"],
+  hashes: readonly string[],
+): Generator<Damage> {
   for (const hash of hashes) {
     const read = blobs.reader()
     const subject = () => `The large value ${hash} is damaged`
-    const { error } = attempt(() => read(Buffer.from("[null]"), JSON.stringify([[[0], hash]]), subject))
+    const { error } = attempt(() =>
+      read(Buffer.from("[null]"), JSON.stringify([[[0], hash]]), NOWHERE, subject),
+    )
     if (error !== undefined) yield { part: "large values", message: error }
   }
   const lost = attempt(() =>
@@ -212,6 +243,9 @@ function* checkBlobs(database: Database, hashes: readonly string[]): Generator<D
     yield { part: "large values", message: `${row.count} references point to missing large values.` }
   }
 }
+
+/** Of a body that is not stored. */
+const NOWHERE = { kind: "record", owner: "", seq: 0 } as const
 
 interface Attempt<T> {
   readonly value?: T

@@ -1,5 +1,7 @@
 /** Runs of a file that may be damaged: each part is read by itself, so that damage to one hides no other. */
+
 import type { JournalRecord, StoredRequest, StoredRun } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import type { Database } from "../file/driver.ts"
 import { corrupt, readFailed } from "../file/errors.ts"
 import { type BlobTable, type BodyReader, blobTable } from "../journal/blobs.ts"
@@ -33,8 +35,8 @@ export interface RawRuns {
 
 const PAGE = 1_000
 
-export function rawRuns(database: Database): RawRuns {
-  const blobs = blobTable(database)
+export function rawRuns(database: Database, codec: ValueCodec): RawRuns {
+  const blobs = blobTable(database, codec)
   const labels = labelTable(database)
   const byTable = database.prepare("SELECT id FROM runs NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?")
   const byIndex = database.prepare(
@@ -79,7 +81,7 @@ export function rawRuns(database: Database): RawRuns {
       return reading(`Run number ${id}`, () => {
         const [row] = findRun.all(id) as { id: number; fork_run: number | null; fork_seq: number }[]
         if (row === undefined) return undefined
-        const [run] = toStoredRuns([row]) as [StoredRun]
+        const [run] = toStoredRuns([row], codec) as [StoredRun]
         return { id, forkRun: row.fork_run, forkSeq: row.fork_seq, run }
       })
     },
@@ -97,7 +99,7 @@ export function rawRuns(database: Database): RawRuns {
       const ids = reading("The list of requests", () => findRequests.all(run)) as { id: number }[]
       return ids.flatMap(({ id }) =>
         reading("A request", () =>
-          (findRequest.all(id) as RequestRow[]).map((row) => ({ id, request: toStoredRequest(row) })),
+          (findRequest.all(id) as RequestRow[]).map((row) => ({ id, request: toStoredRequest(row, codec) })),
         ),
       )
     },

@@ -1,5 +1,6 @@
 /** Copies what a store has beside its runs to a new file: each row as it is, if it is sound. */
 
+import type { ValueCodec } from "@superstep/engine/stores"
 import { decodeText, type JsonBytes, shownName } from "../file/columns.ts"
 import type { Database, Value } from "../file/driver.ts"
 import { messageOfDamage } from "../file/errors.ts"
@@ -7,10 +8,16 @@ import { graphTable } from "../journal/graphs.ts"
 import { threadTable } from "../journal/threads.ts"
 import { MAIL_COLUMNS, type MailRow, mailTable, toMail } from "../lease/mail.ts"
 import { columnsOf, registryTables } from "../registry.ts"
+import { CONSUMER_COLUMNS, type ConsumerRow, eventRows, toConsumer, toEvent } from "../runs/subscriptions.ts"
 import { reading } from "./raw-runs.ts"
 
 /** To be called within a transaction of the new file. What did not come over, a sentence each. */
-export function copyTables(from: Database, to: Database, hasRun: (runId: string) => boolean): string[] {
+export function copyTables(
+  from: Database,
+  to: Database,
+  codec: ValueCodec,
+  hasRun: (runId: string) => boolean,
+): string[] {
   const problems: string[] = []
   const attempt = (work: () => void) => {
     try {
@@ -39,7 +46,7 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
     })
   }
 
-  const copyThread = threadCopier(from, to)
+  const copyThread = threadCopier(from, to, codec)
   for (const thread of names("thread", "threads")) {
     attempt(() => {
       const problem = copyThread(thread)
@@ -67,24 +74,56 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
     })
   }
 
-  const mail = mailTable(to)
+  const mail = mailTable(to, codec)
   const findMail = from.prepare(
     `SELECT ${MAIL_COLUMNS} FROM mail NOT INDEXED WHERE outcome IS NULL ORDER BY id`,
   )
   attempt(() => {
     for (const row of findMail.all() as MailRow[]) {
       attempt(() => {
-        const letter = toMail(row)
+        const letter = toMail(row, codec)
         if (hasRun(letter.runId)) mail.post(letter)
       })
     }
   })
+  copySubscriptions(from, to, names("consumer", "consumers"), attempt)
   return problems
 }
 
+/** A consumer continues where it was; one whose row is damaged is gone. */
+function copySubscriptions(
+  from: Database,
+  to: Database,
+  consumers: readonly string[],
+  attempt: (work: () => void) => void,
+): void {
+  const copyEvent = copier(from, to, "events", "id = ?", "id, type, run_id, workflow, at, body, sum")
+  attempt(() => {
+    for (const row of eventRows(from)) {
+      attempt(() => {
+        toEvent(row)
+        copyEvent(row.id)
+      })
+    }
+  })
+  const findConsumer = from.prepare(`SELECT ${CONSUMER_COLUMNS} FROM consumers WHERE consumer = ?`)
+  const columns = "consumer, position, token, holder, missed, failure, sum"
+  const copyConsumer = copier(from, to, "consumers", "consumer = ?", columns)
+  for (const consumer of consumers) {
+    attempt(() => {
+      for (const row of findConsumer.all(consumer) as ConsumerRow[]) toConsumer(row)
+      copyConsumer(consumer)
+    })
+  }
+}
+
 /** A thread comes over up to its last sound write. */
-function threadCopier(from: Database, to: Database): (thread: string) => string | undefined {
-  const threads = threadTable(from)
+function threadCopier(
+  from: Database,
+  to: Database,
+  codec: ValueCodec,
+): (thread: string) => string | undefined {
+  const threads = threadTable(from, codec)
   const copyWrites = copier(from, to, "thread_writes", "thread = ? AND version <= ?", WRITE_COLUMNS)
   const find = from.prepare("SELECT id, CAST(version AS INTEGER) AS version FROM threads WHERE thread = ?")
   const add = to.prepare("INSERT INTO threads (id, thread, version, bytes) VALUES (?, ?, ?, 0)")

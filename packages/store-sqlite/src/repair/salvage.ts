@@ -8,13 +8,15 @@
  * V3 A run whose row is damaged, or whose past is cut before its fork, is lost.
  * V4 The damaged file is not written to: all this happens on a copy, which is removed.
  */
+
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import { codecOf, type ValueCodec } from "@superstep/engine/stores"
 import { toText } from "../file/columns.ts"
 import type { Database, Driver } from "../file/driver.ts"
 import { messageOfDamage, unusable } from "../file/errors.ts"
 import { snapshotTable } from "../journal/journals.ts"
-import { openDatabase } from "../open-store.ts"
+import { openDatabase, type StoreKeys } from "../open-store.ts"
 import { labelTable } from "../runs/run-labels.ts"
 import { IN_FLIGHT } from "../runs/run-rows.ts"
 import { type RawRun, type RawRuns, rawRuns } from "./raw-runs.ts"
@@ -38,6 +40,8 @@ export interface SalvageOptions {
   readonly to: string
   readonly onRun?: ((run: SalvagedRun, share: number) => void) | undefined
   readonly driver?: Driver | undefined
+  /** Of an encrypted store. Its values come over as they are. */
+  readonly keys?: StoreKeys | undefined
 }
 
 export interface Salvaged {
@@ -50,18 +54,19 @@ export interface Salvaged {
 
 const nextTurn = setImmediate
 
-export async function salvageStore({ from, to, onRun, driver }: SalvageOptions): Promise<Salvaged> {
+export async function salvageStore({ from, to, onRun, driver, keys }: SalvageOptions): Promise<Salvaged> {
   const [source, target] = [resolve(from), resolve(to)]
   if (!existsSync(source)) throw unusable(source, "does not exist: pass the path of the damaged store")
   if (existsSync(target)) throw unusable(target, "already exists: pass the path of a new file")
-  const made = openDatabase({ path: target, durability: "normal", lookAgain: 0, driver })
+  const codec = codecOf(keys)
+  const made = openDatabase({ path: target, codec, durability: "normal", lookAgain: 0, driver })
   const folder = mkdtempSync(join(dirname(target), ".salvage-"))
   try {
     const copy = join(folder, "damaged.db")
     for (const end of ["", "-wal"]) if (existsSync(source + end)) copyFileSync(source + end, copy + end)
-    const { database } = openDatabase({ path: copy, durability: "normal", lookAgain: 0, driver })
+    const { database } = openDatabase({ path: copy, codec, durability: "normal", lookAgain: 0, driver })
     try {
-      return await copyAll(database, made.database, onRun)
+      return await copyAll(database, made.database, codec, onRun)
     } finally {
       database.close()
     }
@@ -78,8 +83,13 @@ const RECORD_COLUMNS = "run, seq, frame, events, at, bytes, end_sum, body, blobs
 const SNAPSHOT_COLUMNS = "run, seq, bytes, blobs, body, sum"
 const REQUEST_COLUMNS = "id, run, request_id, workflow, recipient, outcome, closed_at, closed_by, body, sum"
 
-async function copyAll(from: Database, to: Database, onRun: SalvageOptions["onRun"]): Promise<Salvaged> {
-  const raw = rawRuns(from)
+async function copyAll(
+  from: Database,
+  to: Database,
+  codec: ValueCodec,
+  onRun: SalvageOptions["onRun"],
+): Promise<Salvaged> {
+  const raw = rawRuns(from, codec)
   const counts = { whole: 0, cut: 0, lost: 0 }
   const whole = new Set<string>()
   const ids = raw.ids()
@@ -103,7 +113,7 @@ async function copyAll(from: Database, to: Database, onRun: SalvageOptions["onRu
       inTransaction(to, () => cut(one)),
       1,
     )
-  const problems = inTransaction(to, () => copyTables(from, to, (runId) => whole.has(runId)))
+  const problems = inTransaction(to, () => copyTables(from, to, codec, (runId) => whole.has(runId)))
   return { ...counts, problems }
 }
 

@@ -1,6 +1,7 @@
 /** The requests of all runs, written with the records that open and close them, and found without reading journals. */
 
 import type { ClosedRequest, OpenRequest, RequestQuery, StoredRequest } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import { check, checksum, REQUEST_IS_SOUND } from "../file/checksum.ts"
 import {
   decodeName,
@@ -9,8 +10,8 @@ import {
   EACH_RUN,
   type JsonBytes,
   jsonBytes,
-  parseJson,
   parseName,
+  parseSealed,
   type Row,
   type RunNumbers,
   selected,
@@ -44,8 +45,10 @@ export interface RequestText {
   readonly body: string
 }
 
-export function toRequestText(request: OpenRequest): RequestText {
-  return { id: toText(request.id), to: toTextOrNull(request.to), body: JSON.stringify(request) }
+export function toRequestText(runId: string, request: OpenRequest, codec: ValueCodec): RequestText {
+  const id = toText(request.id)
+  const body = codec.seal(JSON.stringify(request), "request", toText(runId), id)
+  return { id, to: toTextOrNull(request.to), body }
 }
 
 const REQUEST = {
@@ -76,7 +79,7 @@ const OUTCOMES: readonly string[] = [
   "withdrawn",
 ] satisfies StoredRequest["outcome"][]
 
-export function requestTable(database: Database): RequestTable {
+export function requestTable(database: Database, codec: ValueCodec): RequestTable {
   const prepare = preparedOnce(database)
   const open = database.prepare(
     `INSERT INTO requests (run, request_id, workflow, recipient, outcome, body, sum) VALUES (?, ?, ?, ?, 'open', ?, ?)
@@ -109,7 +112,7 @@ export function requestTable(database: Database): RequestTable {
     removeAll: (runs) => void removeAll.run(runs),
     list(query) {
       const { sql, values } = toSql(query)
-      return (prepare(sql).all(...values) as RequestRow[]).map(toStoredRequest)
+      return (prepare(sql).all(...values) as RequestRow[]).map((row) => toStoredRequest(row, codec))
     },
   }
 }
@@ -144,14 +147,14 @@ function indexed(is: boolean): "" | "+" {
   return is ? "" : "+"
 }
 
-export function toStoredRequest(row: RequestRow): StoredRequest {
+export function toStoredRequest(row: RequestRow, codec: ValueCodec): StoredRequest {
   const run = decodeText(row.run_id, () => "A run is damaged at its id")
   const id = decodeText(row.request_id, () => `A request of run "${shownName(run)}" is damaged at its id`)
   const subject = () => `Request "${shownName(id)}" of run "${shownName(run)}" is damaged`
   const workflow = decodeText(row.workflow, subject)
   const to = decodeTextOrNull(row.recipient, subject)
   const outcome = decodeText(row.outcome, subject)
-  const request = parseJson(row.body, subject) as OpenRequest
+  const request = parseSealed(codec, row.body, subject, "request", run, id) as OpenRequest
   check(row.sum, () => checksum([run, id, workflow, to], row.body), subject)
   if (row.is_sound !== 1) throw corrupt(subject, "its outcome does not match the stored one")
   if (!OUTCOMES.includes(outcome)) throw corrupt(subject, "its outcome is unknown")

@@ -1,6 +1,7 @@
 /** The rows of runs, as a store's callers see them. */
 
 import type { RunFailure, RunFlow, StoredRun, StoredStatus } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import { check, checksum, RUN_IS_SOUND } from "../file/checksum.ts"
 import {
   decodeName,
@@ -9,6 +10,7 @@ import {
   type JsonBytes,
   parseJson,
   parseName,
+  parseSealed,
   type Row,
   selected,
   shownName,
@@ -125,11 +127,11 @@ export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${END_COLUMNS}, ${selected("ru
 type RunRow = RunCheckRow & EndRow & Row<typeof STATE>
 
 /** Of rows that have RUN_COLUMNS. */
-export function toStoredRuns(rows: readonly unknown[]): StoredRun[] {
-  return (rows as readonly RunRow[]).map(toStoredRun)
+export function toStoredRuns(rows: readonly unknown[], codec: ValueCodec): StoredRun[] {
+  return (rows as readonly RunRow[]).map((row) => toStoredRun(row, codec))
 }
 
-function toStoredRun(row: RunRow): StoredRun {
+function toStoredRun(row: RunRow, codec: ValueCodec): StoredRun {
   const { name, workflow, key, thread, forkOf, forkSeq, createdAt } = checkRun(row)
   const subject = () => `Run "${shownName(name)}" is damaged`
   const status = decodeText(row.status, subject) as StoredStatus
@@ -158,7 +160,9 @@ function toStoredRun(row: RunRow): StoredRun {
     blamed: row.blamed === 1,
     trials: row.trials,
     pinned: row.pinned === 1,
-    ...(row.error === null && row.error_sum === null ? {} : { error: toRunFailure(row, name, subject) }),
+    ...(row.error === null && row.error_sum === null
+      ? {}
+      : { error: toRunFailure(row, name, subject, codec) }),
   }
 }
 
@@ -168,9 +172,14 @@ function toFlow({ flow, flow_group: group }: RunRow, subject: Subject): RunFlow 
 }
 
 /** Written with its checksum, and cleared with it. */
-function toRunFailure({ error, error_sum: sum }: RunRow, name: string, subject: Subject): RunFailure {
+function toRunFailure(
+  { error, error_sum: sum }: RunRow,
+  name: string,
+  subject: Subject,
+  codec: ValueCodec,
+): RunFailure {
   if (error === null || sum === null) throw corrupt(subject, "its error is incomplete")
-  const failure = parseJson(error, subject) as RunFailure
+  const failure = parseSealed(codec, error, subject, "error", name) as RunFailure
   check(sum, () => checksum([name], error), subject)
   return failure
 }

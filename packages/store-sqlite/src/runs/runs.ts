@@ -1,12 +1,14 @@
 /**
- * Finds runs, and where their journals end. A page costs what is on it, except for a search by one or two letters, which
- * reads one run after another.
+ * Finds runs, and where their journals end. A page costs what is on it, except for a search by one or two letters, or by
+ * times, which reads one run after another.
  */
-import type { RunQuery, StoredRun } from "@superstep/engine"
+
+import type { RunQuery, StoredRun, TimeRange } from "@superstep/engine"
+import type { ValueCodec } from "@superstep/engine/stores"
 import { decodeText, type JsonBytes, shownName, toText } from "../file/columns.ts"
 import { type Database, preparedOnce, type Value } from "../file/driver.ts"
 import { corrupt } from "../file/errors.ts"
-import { HEAD, WITH_END } from "../journal/journal-end.ts"
+import { HEAD, UPDATED_AT, WITH_END } from "../journal/journal-end.ts"
 import { labelTexts } from "./run-labels.ts"
 import { type NameIndex, nameQuery } from "./run-names.ts"
 import {
@@ -29,7 +31,7 @@ export interface RunTable {
   pin(runId: string, pinned: boolean): boolean
 }
 
-export function runTable(database: Database, names: Pick<NameIndex, "upTo">): RunTable {
+export function runTable(database: Database, names: Pick<NameIndex, "upTo">, codec: ValueCodec): RunTable {
   const prepare = preparedOnce(database)
   const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE run_id = ?`)
   const checkHidden = hiddenCheck(database)
@@ -47,12 +49,12 @@ export function runTable(database: Database, names: Pick<NameIndex, "upTo">): Ru
 
   return {
     find(runId) {
-      const [run] = toStoredRuns(findOne.all(toText(runId)))
+      const [run] = toStoredRuns(findOne.all(toText(runId)), codec)
       if (run?.runId !== runId) checkHidden(toText(runId))
       return run
     },
     list(query) {
-      const read = ({ sql, values }: Sql) => toStoredRuns(prepare(sql).all(...values))
+      const read = ({ sql, values }: Sql) => toStoredRuns(prepare(sql).all(...values), codec)
       const { key, thread, text, labels = {}, limit = -1 } = query
       const wanted = labelTexts(labels)
       // A key has one run, a thread few: the rest is looked for among those.
@@ -75,7 +77,8 @@ interface Sql {
 }
 
 /** Conditions for the rows of runs, whatever they are found by. */
-function toConditions({ workflow, thread, key, text, labels = {}, before }: RunQuery) {
+function toConditions(query: RunQuery) {
+  const { workflow, thread, key, text, labels = {}, before } = query
   const conditions: string[] = []
   const values: Value[] = []
   const add = (condition: string, ...of: string[]) => {
@@ -96,6 +99,18 @@ function toConditions({ workflow, thread, key, text, labels = {}, before }: RunQ
     // After a comma of the object itself, not of a string in it: there a quote has a backslash before it.
     add("instr(',' || substr(labels, 2), ?)", `,${label}`)
   }
+  const within = (column: string, { from, until }: TimeRange = {}) => {
+    for (const [sign, time] of [
+      [">=", from],
+      ["<", until],
+    ] as const) {
+      if (time === undefined) continue
+      conditions.push(`${column} ${sign} ?`)
+      values.push(time)
+    }
+  }
+  within("runs.created_at", query.created)
+  within(UPDATED_AT, query.updated)
   return { conditions, values, isFew }
 }
 
@@ -124,7 +139,7 @@ function byRow(query: RunQuery, after = 0): Sql {
   const sql = `
     SELECT ${RUN_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN runs ${WITH_END}
     WHERE runs.id IN (
-      SELECT id FROM runs WHERE ${[...conditions, "status = wanted.value"].join(" AND ")} ORDER BY id DESC LIMIT ?
+      SELECT id FROM runs ${query.updated === undefined ? "" : WITH_END} WHERE ${[...conditions, "status = wanted.value"].join(" AND ")} ORDER BY id DESC LIMIT ?
     )
     ORDER BY runs.id DESC LIMIT ?`
   return { sql, values: [statusesOf(status), ...values, limit, limit] }

@@ -8,6 +8,7 @@ import {
   parsePrice,
   parseSet,
   parseSetSecret,
+  parseTime,
 } from "./flags.ts"
 
 describe("a time", () => {
@@ -79,6 +80,20 @@ it("--set splits at the first =", () => {
 it("a count is a whole number of at least 1", () => {
   expect(parseCount("12")).toBe(12)
   for (const text of ["0", "-1", "1.5", "x", ""]) expect(() => parseCount(text)).toThrow("at least 1")
+})
+
+describe("--since and --until", () => {
+  it("are a day or a time of this place, a time of another, or a time ago", () => {
+    expect(parseTime("2026-05-01")).toBe(new Date(2026, 4, 1).getTime())
+    expect(parseTime("2026-05-01T09:30")).toBe(new Date(2026, 4, 1, 9, 30).getTime())
+    expect(parseTime("2026-05-01T09:30:00Z")).toBe(Date.UTC(2026, 4, 1, 9, 30))
+    const ago = Date.now() - parseTime("2h")
+    expect(Math.abs(ago - 7_200_000)).toBeLessThan(60_000)
+  })
+
+  it.each(["yesterday", "2026-13-01", "2026-05-01T99:00", "-1h", ""])("are not %j", (text) =>
+    expect(() => parseTime(text)).toThrow("Write a time ago or a date"),
+  )
 })
 
 it("--set-secret takes a value, or the name of an environment variable, and repeats no value in an error", () => {

@@ -237,6 +237,22 @@ export function parseDuration(text: string): number {
   return Math.ceil(sum)
 }
 
+/** A date or time in the form of ISO 8601, or a time ago such as `2h`: milliseconds since the epoch. */
+export function parseTime(text: string): number {
+  if (/^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) {
+    // A date is a day of this place, not of Greenwich.
+    const time = Date.parse(text.includes("T") ? text : `${text}T00:00`)
+    if (!Number.isNaN(time)) return time
+  }
+  try {
+    return Date.now() - parseDuration(text)
+  } catch {
+    throw new InvalidArgumentError(
+      "Write a time ago or a date, for example 90s, 2h, 7d, 2026-05-01 or 2026-05-01T09:30.",
+    )
+  }
+}
+
 /** A whole number of at least 1. */
 export function parseCount(text: string): number {
   return parseInteger(text, 1)

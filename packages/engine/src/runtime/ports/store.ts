@@ -28,6 +28,7 @@ import type {
   StoredRequest,
   StoredRun,
 } from "./stored.ts"
+import type { Subscriptions } from "./subscriptions.ts"
 
 export interface Snapshot {
   readonly seq: number
@@ -106,13 +107,15 @@ export interface Store {
   release(lease: Lease, wakeAt: number | undefined): MaybePromise<void>
   /** The run survived its trial: it is no longer suspected. Ignored when the lease is no longer valid. */
   absolve(lease: Lease): MaybePromise<void>
-  /** Parks and releases a run, until `unquarantine`. Ignored when the lease is no longer valid. */
-  quarantine(lease: Lease): MaybePromise<void>
+  /** Parks and releases a run, until `unquarantine`; `at` is the time. Ignored when the lease is no longer valid. */
+  quarantine(lease: Lease, at: number): MaybePromise<void>
   /** The run is free, and under no suspicion. False when it is not quarantined. */
   unquarantine(runId: RunId): MaybePromise<boolean>
 
   /** Claims runs in turn, within their limits. */
   readonly queue: RunQueue
+  /** Events about runs for durable consumers. */
+  readonly subscriptions: Subscriptions
 
   // Mail to the holder of a run
 

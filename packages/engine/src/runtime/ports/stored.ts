@@ -198,6 +198,12 @@ export interface StoredRequest extends OpenRequest {
   readonly by?: string | undefined
 }
 
+/** Milliseconds since the epoch: at `from` or later, and before `until`. */
+export interface TimeRange {
+  readonly from?: number | undefined
+  readonly until?: number | undefined
+}
+
 /** Newest first. `before` is the last run id of the page before. */
 export interface RunQuery {
   readonly workflow?: string | undefined
@@ -208,6 +214,10 @@ export interface RunQuery {
   readonly labels?: Labels | undefined
   /** Part of the run's id, its workflow's name or its key. */
   readonly text?: string | undefined
+  /** When it was created. */
+  readonly created?: TimeRange | undefined
+  /** When it was last written to. */
+  readonly updated?: TimeRange | undefined
   readonly before?: RunId | undefined
   readonly limit?: number | undefined
 }

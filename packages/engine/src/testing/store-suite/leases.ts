@@ -196,7 +196,7 @@ export const leaseCases: StoreCases = {
     const first = await start(store, "r", { holder: "first" })
     await start(store, "parked", { holder: "first" })
     await store.dismiss("first", { reason: "died" })
-    await store.quarantine(await take(store, "parked", "second"))
+    await store.quarantine(await take(store, "parked", "second"), START)
     assert.equal(await store.beat(holder("first")), true)
     await stands(store, "r", { takeovers: 0, blamed: false, holder: undefined })
     await stands(store, "parked", { takeovers: 0, status: "running" })
@@ -246,9 +246,9 @@ export const leaseCases: StoreCases = {
       thread: "t",
       change: { status: "waiting", opened: [request("q")] },
     })
-    await store.quarantine(leaseOf("r", 7))
+    await store.quarantine(leaseOf("r", 7), START)
     await stands(store, "r", { status: "waiting" })
-    await store.quarantine(lease)
+    await store.quarantine(lease, START)
     await stands(store, "r", { status: "quarantined", holder: undefined, wakeAt: undefined })
     await store.post(mailTo("r", "mail"))
     for (const suspects of [true, false]) {

@@ -139,7 +139,7 @@ export const queueCases: StoreCases = {
     await start(store, "orphan", { holder: "dead" })
     await store.dismiss("dead", { reason: "died" })
     await start(store, "parked")
-    await store.quarantine(await take(store, "parked", "judge"))
+    await store.quarantine(await take(store, "parked", "judge"), START)
     await start(store, "over", { change: { status: "completed" } })
     const all = await claimed(store, 100)
     assert.deepEqual(new Set(all), new Set(["queued", "due", "free", "awake", "addressed", "orphan"]))

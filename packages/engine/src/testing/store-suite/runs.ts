@@ -441,9 +441,77 @@ export const queryCases: StoreCases = {
     }
   },
 
+  async "finds runs by when they were created and last written to, with and without other filters"(store) {
+    const all = await many(store)
+    const createdAt = (runId: string) => START + Number(runId.slice(4))
+    const ranges = [{}, { from: START + 20 }, { until: START + 20 }, { from: START + 10, until: START + 40 }]
+    for (const { from, until } of [...ranges, { from: START + 60 }, { until: START }]) {
+      const range = { from, until }
+      for (const workflow of [undefined, "alpha"]) {
+        for (const status of [undefined, ["running", "completed"]] as const) {
+          for (const text of [undefined, "1"]) {
+            const expected = all.filter(
+              (run) =>
+                createdAt(run.runId) >= (from ?? 0) &&
+                createdAt(run.runId) < (until ?? Number.POSITIVE_INFINITY) &&
+                (workflow === undefined || run.workflow === workflow) &&
+                (status === undefined || (status as readonly string[]).includes(run.status)) &&
+                (text === undefined || run.runId.includes(text)),
+            )
+            for (const query of [
+              { created: range },
+              { updated: range },
+              { created: range, updated: range },
+            ]) {
+              assert.deepEqual(
+                await found(store, { ...query, workflow, status, text }),
+                expected.map(({ runId }) => runId),
+              )
+            }
+          }
+        }
+      }
+    }
+  },
+
+  async "separates when a run was created from when it was last written to, in flight and ended"(store) {
+    const lease = await start(store, "r", { at: START, thread: "t" })
+    await write(store, lease, undefined, START + 10)
+    const early = { until: START + 5 }
+    const late = { from: START + 5 }
+    for (const more of [{}, { thread: "t" }, { labels: {} }]) {
+      assert.deepEqual(await found(store, { created: early, updated: late, ...more }), ["r"])
+      assert.deepEqual(await found(store, { updated: early, ...more }), [])
+      assert.deepEqual(await found(store, { created: late, ...more }), [])
+    }
+    await end(store, lease, START + 20)
+    assert.deepEqual(await found(store, { updated: { from: START + 20, until: START + 21 } }), ["r"])
+    assert.deepEqual(await found(store, { updated: { until: START + 20 } }), [])
+  },
+
+  async "finds runs by their times where many have the same, or times are out of order"(store) {
+    for (const [i, at] of [5, 5, 3, 9, 5, 1, 5].entries()) await start(store, `r ${i}`, { at: START + at })
+    assert.deepEqual(await found(store, { created: { from: START + 5, until: START + 6 } }), [
+      "r 6",
+      "r 4",
+      "r 1",
+      "r 0",
+    ])
+    assert.deepEqual(await found(store, { created: { until: START + 4 } }), ["r 5", "r 2"])
+    assert.deepEqual(await found(store, { created: { from: START + 6 } }), ["r 3"])
+  },
+
   async "returns runs in pages of any size, each once"(store) {
     await many(store)
-    for (const filter of [{}, { workflow: "alpha" }, { status: ["completed"] as const }, { text: "1" }]) {
+    const filters = [
+      {},
+      { workflow: "alpha" },
+      { status: ["completed"] as const },
+      { text: "1" },
+      { created: { from: START + 5, until: START + 50 } },
+      { updated: { from: START + 5 } },
+    ]
+    for (const filter of filters) {
       const whole = await found(store, filter)
       assert.ok(whole.length > 3)
       for (const limit of [1, 7, 60, 1_000]) assert.deepEqual(await pages(store, { ...filter, limit }), whole)

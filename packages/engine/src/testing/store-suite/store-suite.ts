@@ -13,6 +13,7 @@ import { mailCases, requestCases } from "./requests.ts"
 import { retentionCases } from "./retention.ts"
 import { queryCases, runCases } from "./runs.ts"
 import { type StoreCases, withMade } from "./steps.ts"
+import { subscriptionCases } from "./subscriptions.ts"
 import { threadCases } from "./threads.ts"
 import { ownedCases, valueCases } from "./values.ts"
 
@@ -52,6 +53,7 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   snapshots: snapshotCases,
   threads: threadCases,
   retention: retentionCases,
+  subscriptions: subscriptionCases,
 }
 
 /** `store` is the prefix of every case name; `make` creates an empty store for each case. */

@@ -7,7 +7,7 @@ import { Command } from "commander"
 import { type Cli, EXIT, type Io } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags } from "../flags.ts"
 import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
-import { DEFAULT_PATH, openStore, storeAddress } from "../open/store.ts"
+import { DEFAULT_PATH, openStore, storeAddress, storeKeys } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
 import { jsonText, padded, printText, progressBar, sanitizeLine } from "../terminal/terminal.ts"
 
@@ -69,7 +69,8 @@ async function* storeFindings(
   const bar = progressBar(cli.err)
   const show = flags.quiet || flags.json ? undefined : bar.show
   try {
-    const checking = checkStoreFile(path, ({ share, what }) => show?.(share, what))
+    const keys = await storeKeys(cli.io.env)
+    const checking = checkStoreFile(path, ({ share, what }) => show?.(share, what), keys)
     for (let isDamaged = false; ; isDamaged = true) {
       const { done, value } = await checking.next()
       bar.clear()
@@ -90,7 +91,10 @@ async function* storeFindings(
     }
   } catch (error) {
     // The checks of the installation report this error.
-    if (isSuperstepError(error, "STORE_UNUSABLE")) return
+    if (
+      ["STORE_UNUSABLE", "STORE_KEY_MISSING", "STORE_KEY_WRONG"].some((code) => isSuperstepError(error, code))
+    )
+      return
     yield { state: "fail", what: "integrity", is: (error as Error).message, todo: ADVICE }
   } finally {
     bar.clear()
@@ -154,13 +158,14 @@ async function driver(): Promise<Finding> {
   }
 }
 
-async function* storeState({ cwd }: Io, url: string | undefined): AsyncGenerator<Finding> {
+async function* storeState(io: Io, url: string | undefined): AsyncGenerator<Finding> {
+  const { cwd } = io
   const what = "store"
   try {
     const { kind, path, url: address } = storeAddress(url, cwd)
     if (kind === "memory") return yield { state: "ok", what, is: "in memory: nothing is stored" }
     if (path !== undefined && !existsSync(path)) return yield missingStore(path)
-    const store = await openStore(url, cwd)
+    const store = await openStore(url, io)
     const { runs } = await Promise.resolve(store.report()).finally(() => store.close())
     const count = Object.values(runs).reduce((sum, one) => sum + one, 0)
     yield { state: "ok", what, is: `${path ?? address}, ${counted(count, "run")}, writable` }
@@ -170,7 +175,11 @@ async function* storeState({ cwd }: Io, url: string | undefined): AsyncGenerator
     const todo = "superstep runs list --status quarantined, then superstep runs release RUN."
     yield { state: "warn", what: "runs", is, todo }
   } catch (error) {
-    const todo = "Repair it, or choose another store with --store sqlite:PATH."
+    const isLocked =
+      isSuperstepError(error, "STORE_KEY_MISSING") || isSuperstepError(error, "STORE_KEY_WRONG")
+    const todo = isLocked
+      ? "Set SUPERSTEP_KEYS, or SUPERSTEP_KEYS_FILE, to its encryption keys."
+      : "Repair it, or choose another store with --store sqlite:PATH."
     yield { state: "fail", what, is: messageOf(error), todo }
   }
 }

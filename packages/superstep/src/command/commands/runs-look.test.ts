@@ -43,6 +43,24 @@ describe("runs list", () => {
     fits(stdout)
   })
 
+  test("filters by the time of creation", async () => {
+    const io = await withRuns({ a: "one", b: "one" })
+    const listed = async (...flags: string[]) => {
+      const { stdout } = await superstep(["runs", "list", "--json", ...flags], io)
+      return stdout
+        .trim()
+        .split("\n")
+        .filter((line) => line !== "").length
+    }
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+    expect(await listed("--since", "1h")).toBe(2)
+    expect(await listed("--since", "2001-02-03", "--until", tomorrow)).toBe(2)
+    expect(await listed("--since", tomorrow)).toBe(0)
+    const before = await superstep(["runs", "list", "--until", "2001-02-03"], io)
+    expect(before).toMatchObject({ code: 0, stdout: "", stderr: "No run matches.\n" })
+    expect(await superstep(["runs", "list", "--since", "yesterday"], io)).toMatchObject({ code: 2 })
+  })
+
   test("filters by status and workflow, limits the number, and prints JSON", async () => {
     const io = await withRuns({ a: "one", b: "fail", c: "ask" })
     const { stdout } = await superstep(["runs", "list", "--status", "waiting,failed", "--json"], io)

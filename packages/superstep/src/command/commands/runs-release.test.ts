@@ -9,7 +9,7 @@ async function quarantined() {
   const store = openFile(io)
   const { token = 0 } = (await store.run("bad")) ?? {}
   const lease = await store.claim("bad", token, "killed")
-  if (lease !== undefined) await store.quarantine(lease)
+  if (lease !== undefined) await store.quarantine(lease, 0)
   await store.close()
   return io
 }

@@ -10,10 +10,11 @@ import {
   type OutputFlags,
   outputFlags,
   parseCount,
+  parseTime,
   type StoreFlags,
   storeFlags,
 } from "../flags.ts"
-import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
+import { type OpenStore, onStore, storeAddress, storeKeys } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
 import { age, counted, printTable, shortCost, shortTokens } from "../print/figures.ts"
 import { paintStatus, type ShownStatus, STATUSES, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
@@ -46,6 +47,8 @@ interface ListFlags extends OutputFlags, StoreFlags {
   readonly status?: readonly ShownStatus[] | undefined
   readonly workflow?: string | undefined
   readonly before?: string | undefined
+  readonly since?: number | undefined
+  readonly until?: number | undefined
   readonly limit: number
 }
 
@@ -58,6 +61,8 @@ function listCommand(cli: Cli): Command {
       parseStatus,
     )
     .option("--workflow <name>", "list only runs of this workflow")
+    .option("--since <time>", "list only runs created at this time or later: 2h (ago), 2026-05-01", parseTime)
+    .option("--until <time>", "list only runs created before this time", parseTime)
     .option("--before <run>", "list only runs older than this one, such as the last of a page")
     .option("--limit <n>", "list at most n runs", parseCount, 20)
     .action(onStore(cli, list))
@@ -76,16 +81,17 @@ function parseStatus(text: string, before: readonly ShownStatus[] = []): readonl
 }
 
 async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Promise<void> {
-  const { status, workflow, limit, json, quiet } = flags
+  const { status, workflow, since, until, limit, json, quiet } = flags
   const before = flags.before === undefined ? undefined : (await findRun(store, flags.before)).runId
-  const found = await runsOf(store, { status, workflow, before, limit: limit + 1 })
+  const created = since === undefined && until === undefined ? undefined : { from: since, until }
+  const found = await runsOf(store, { status, workflow, created, before, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (json) {
     for await (const one of withFigures(store, shown)) out.line(jsonText(runData(one)))
     return
   }
   if (shown.length === 0) {
-    const isAll = status === undefined && workflow === undefined && before === undefined
+    const isAll = [status, workflow, created, before].every((filter) => filter === undefined)
     if (!quiet) err.line(isAll ? "There are no runs." : "No run matches.")
     return
   }
@@ -191,6 +197,7 @@ async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
   const { whole, cut, lost, problems } = await salvageStore({
     from: path,
     to,
+    keys: await storeKeys(io.env),
     onRun(run, share) {
       if (flags.json) return out.line(jsonText(run))
       if (run.outcome === "whole" && run.reason === undefined) {

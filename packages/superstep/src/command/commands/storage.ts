@@ -17,7 +17,7 @@ import { usageError } from "../print/errors.ts"
 import { counted, printTable, size } from "../print/figures.ts"
 import { printFacts, STATUSES } from "../print/run-report.ts"
 import { confirmed } from "../terminal/ask-person.ts"
-import { jsonText } from "../terminal/terminal.ts"
+import { jsonText, progressBar } from "../terminal/terminal.ts"
 
 function storageCommand(cli: Cli): Command {
   return new Command()
@@ -28,6 +28,7 @@ function storageCommand(cli: Cli): Command {
     )
     .addCommand(reportCommand(cli), { isDefault: true })
     .addCommand(pruneCommand(cli))
+    .addCommand(encryptCommand(cli))
 }
 
 type ReportFlags = OutputFlags & StoreFlags
@@ -118,6 +119,29 @@ async function prune(cli: Cli, store: OpenStore, flags: PruneFlags): Promise<voi
   const gone = count > 0 ? await store.prune(policy) : { count: 0, bytes: 0 }
   if (json) cli.out.line(jsonText(gone))
   else if (!quiet) cli.out.line(`Removed ${counted(gone.count, "run")}, ${size(gone.bytes)}.`)
+}
+
+function encryptCommand(cli: Cli): Command {
+  const command = new Command("encrypt")
+    .description("encrypt what is not encrypted with the newest key yet")
+    .action(onStore(cli, encrypt))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "SUPERSTEP_KEYS=new:…,old:… superstep storage encrypt",
+    "Keys are id:base64 in SUPERSTEP_KEYS, or in the file that SUPERSTEP_KEYS_FILE names: the first one writes, all of them read. May be interrupted and repeated, while other processes use the store. Afterwards the old keys are no longer needed.",
+  )
+}
+
+async function encrypt(cli: Cli, store: OpenStore, flags: ReportFlags): Promise<void> {
+  if (store.encryptAgain === undefined) throw usageError("A store in memory is not encrypted.")
+  const bar = progressBar(cli.err)
+  const isShown = !flags.quiet && !flags.json
+  const count = await store
+    .encryptAgain((done) => isShown && bar.show(0, counted(done, "value")))
+    .finally(bar.clear)
+  if (flags.json) cli.out.line(jsonText({ count }))
+  else if (!flags.quiet) cli.out.line(`Encrypted ${counted(count, "value")}.`)
 }
 
 const PAGE = 500

@@ -2,11 +2,16 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import type { RegistryStore, Store } from "@superstep/engine"
-import type { Cli } from "../cli.ts"
+import type { KeyRing } from "@superstep/engine/stores"
+import type { Cli, Io } from "../cli.ts"
 import { usageError } from "../print/errors.ts"
 import { sanitizeLine, shellWord } from "../terminal/terminal.ts"
 
-export type OpenStore = Store & RegistryStore
+export type OpenStore = Store &
+  RegistryStore & {
+    /** Absent for a store in memory. */
+    encryptAgain?(onProgress?: (count: number) => void): Promise<number>
+  }
 
 interface StoreAddress {
   readonly kind: "sqlite" | "postgres" | "memory"
@@ -44,6 +49,7 @@ function withoutPassword(url: string): string {
 /** The schema is a parameter of the URL, `?schema=NAME`, which the driver does not know. */
 async function openPostgres(
   address: string,
+  keys: KeyRing | undefined,
   onNotice: ((line: string) => void) | undefined,
 ): Promise<OpenStore> {
   const { postgresStore } = await import("@superstep/store-postgres")
@@ -51,19 +57,28 @@ async function openPostgres(
   const url = address.replace(/([?&])schema=[^&#]*&?/, "$1").replace(/[?&]$/, "")
   return postgresStore({
     url,
+    keys,
     ...(schema !== undefined && { schema: decodeURIComponent(schema) }),
     ...(onNotice !== undefined && { onNotice: ({ message }) => onNotice(message) }),
   })
 }
 
+/** The encryption keys of the environment: see `environmentKeys`. */
+export async function storeKeys(env: Io["env"]): Promise<KeyRing | undefined> {
+  const { environmentKeys, KeyRing } = await import("@superstep/engine/stores")
+  const keys = await environmentKeys(env).load()
+  return keys.length === 0 ? undefined : new KeyRing(keys)
+}
+
 /** Creates the SQLite file, or the schema, if it is missing. */
 export async function openStore(
   url: string | undefined,
-  cwd: string,
+  { cwd, env }: Pick<Io, "cwd" | "env">,
   onNotice?: (line: string) => void,
 ): Promise<OpenStore> {
   const { kind, path } = storeAddress(url, cwd)
-  if (kind === "postgres") return openPostgres(url as string, onNotice)
+  const keys = await storeKeys(env)
+  if (kind === "postgres") return openPostgres(url as string, keys, onNotice)
   if (path === undefined) {
     const { memoryStore } = await import("@superstep/engine")
     return memoryStore()
@@ -72,6 +87,7 @@ export async function openStore(
   if (url === undefined) makeIgnoredFolder(dirname(path))
   return sqliteStore({
     path,
+    keys,
     ...(onNotice !== undefined && { onNotice: ({ message }) => onNotice(message) }),
   })
 }
@@ -83,7 +99,7 @@ interface StoreChoice {
 
 /** Opens the store, and prints its notices, for example that it waits for another process. */
 export function storeOf({ io, err }: Cli, { store }: StoreChoice): Promise<OpenStore> {
-  return openStore(store, io.cwd, (line) => err.line(err.paint.dim(sanitizeLine(line))))
+  return openStore(store, io, (line) => err.line(err.paint.dim(sanitizeLine(line))))
 }
 
 /** For commands that only read: a missing store counts as empty and is not created. */

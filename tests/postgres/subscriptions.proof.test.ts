@@ -1,0 +1,4 @@
+import { subscriptionTests } from "../fleet/subscription-suite.ts"
+import { newAddress } from "./schemas.test-support.ts"
+
+subscriptionTests(newAddress)
