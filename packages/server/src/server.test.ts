@@ -129,9 +129,8 @@ test("a principal sees what belongs to its tenant, and nothing else", async () =
   const key = { "idempotency-key": "same" }
   const ofAda = await post(server, "/v1/workflows/ask/runs", { input: 1 }, { ...as("ada"), ...key })
   const ofBob = await post(server, "/v1/workflows/ask/runs", { input: 2 }, { ...as("bob"), ...key })
-  const [{ id: ada }, { id: bob }] = (await Promise.all([ofAda.json(), ofBob.json()])) as {
-    id: string
-  }[] as never
+  const { id: ada } = (await ofAda.json()) as { id: string }
+  const { id: bob } = (await ofBob.json()) as { id: string }
   expect(ada).not.toBe(bob)
   const idsOf = async (name: string, path: string, list: string) => {
     const page = (await (await get(server, path, as(name))).json()) as Record<
