@@ -291,7 +291,7 @@ function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
 
 type Part = { readonly item: number; readonly [name: string]: unknown }
 
-/** JSON of the changes by kind; null where there are none. */
+/** JSON of the changes by kind; null if there are none. */
 function toChanges(items: readonly AppendItem[]): string | null {
   const parts: { [kind: string]: Part[] } = {}
   const graphs = new Map<string, { readonly body: string; readonly items: number[] }>()

@@ -97,8 +97,7 @@ function checked(options: PostgresStoreOptions): PostgresStoreOptions {
     )
   }
   checkTls(tls)
-  if (pool !== undefined && tls !== undefined)
-    throw optionInvalid("tls is set on the pool, where there is one")
+  if (pool !== undefined && tls !== undefined) throw optionInvalid("tls is set on the pool if you pass one")
   if (connections !== undefined && !(Number.isInteger(connections) && connections >= 2)) {
     throw optionInvalid(`connections is a number from 2 on, not ${connections}`)
   }

@@ -3,7 +3,7 @@
  * later statement sees what was written while this one waited for the lock.
  */
 export const RETENTION_FUNCTIONS = `
--- Removes those of the runs that are over, no other run's past and, if "p_unpinned", not pinned. Their records follow later.
+-- Removes the runs that have ended, are no other run's past and, if "p_unpinned", are not pinned. Records are removed later.
 CREATE FUNCTION $.remove_runs_1(p_ids bigint[], p_unpinned boolean)
 RETURNS TABLE (id bigint, bytes bigint)
 LANGUAGE plpgsql AS $function$

@@ -11,7 +11,7 @@
 
 import { IS_READY, QUEUE_TABLES } from "./queue-tables.ts"
 
-/** What `live` has while a run is in flight, and `ended` once it is over. */
+/** What `live` has while a run is in flight, and `ended` once it has ended. */
 const STATE = `
   run bigint PRIMARY KEY,
   workflow text COLLATE "C" NOT NULL,
@@ -27,7 +27,7 @@ const STATE = `
   updated_at float8 NOT NULL,
   error text`
 
-/** The names of these columns, but for the first three. */
+/** The names of these columns, except the first three. */
 export const STATE_COLUMNS =
   "head, bytes, blob_bytes, token, executing, takeovers, blamed, trials, updated_at"
 

@@ -57,7 +57,7 @@ function hasFullText(Sqlite: DatabaseClass): boolean {
   return has
 }
 
-/** Node 22 warns whoever loads its SQLite that it may still change. Users of a store can do nothing about that. */
+/** Node 22 warns that its SQLite may still change. Users of a store can do nothing about that. */
 function quietly<T>(load: () => T): T {
   const { emitWarning } = process
   const tell = emitWarning as (...words: unknown[]) => void

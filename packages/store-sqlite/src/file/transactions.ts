@@ -88,7 +88,7 @@ export class Transactions {
   /** Called when changes that were made are undone. */
   onRollBack: (() => void) | undefined
   #waiting: Write[] = []
-  /** Writes that are over and not settled yet, in order. No transaction begins before they are. */
+  /** Writes that have a result and are not settled yet, in order. No transaction begins before they are. */
   #over: Outcome[] = []
   #isScheduled = false
   /** The last transaction had one write. */

@@ -29,7 +29,7 @@ export interface MailTable {
   /** How much mail of the run has no outcome. */
   amount(runId: string): Amount
   settle(id: string, outcome: MailOutcome): void
-  /** The same, for mail that its run refuses, which is returned: nothing when the lease is no longer good. */
+  /** The same for mail that its run refuses; returns the mail, or nothing if the lease is no longer valid. */
   refuse(
     lease: Lease,
     id: string,

@@ -3,8 +3,8 @@
  * JSON. What a watcher does not read in time is dropped and counted, up to a `live.gap`; nothing waits for it.
  *
  * The sockets of a store file are in a folder `<file>-live` beside it or, where that path is too long for a socket, in a
- * folder of the user's own among the temporary files. The folders are private: whoever cannot read the file cannot connect
- * either. On Windows there are named pipes, which other users cannot write to.
+ * folder of the user's own among the temporary files. The folders are private: a user who cannot read the file cannot
+ * connect either. On Windows there are named pipes, which other users cannot write to.
  */
 
 import { createHash } from "node:crypto"
