@@ -2,6 +2,7 @@
 import type { RunQuery } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import type { Driver } from "../file/driver.ts"
+import { addSearchTables } from "../file/search-schema.ts"
 import { checkStoreFile } from "../repair/check-store.ts"
 import type { SqliteStore } from "../sqlite-store.ts"
 import {
@@ -123,7 +124,7 @@ describe.each(drivers)("runs in a file by $name", ({ driver }) => {
     await store.close()
   })
 
-  test("of a file without these indexes are found once it is opened", async () => {
+  test("of a file without these indexes are found once it has them", async () => {
     const path = freshPath()
     const store = openStore(path, driver)
     await store.append(lease("a"), 0, records(1, 1), created({ labels: { [odd]: odd, file: "x" } }))
@@ -131,7 +132,7 @@ describe.each(drivers)("runs in a file by $name", ({ driver }) => {
     await store.close()
     alter(path, driver, (database) => {
       for (const table of ["run_labels", "run_names", "name_index"]) database.exec(`DROP TABLE ${table}`)
-      database.exec("UPDATE meta SET version = 7")
+      addSearchTables(database)
     })
     const again = openStore(path, driver)
     expect(await found(again, { labels: { [odd]: odd } })).toEqual(["a"])
