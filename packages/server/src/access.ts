@@ -27,7 +27,7 @@ export interface Env {
   Variables: { principal: Principal }
 }
 
-/** Without authentication, whoever reaches the server is its owner. */
+/** Without authentication, every client that reaches the server acts as its owner. */
 export const OWNER: Principal = { id: "owner", role: "admin" }
 
 const TENANT_LABEL = "superstep.tenant"

@@ -16,7 +16,7 @@ export interface EventOptions {
 
 type Format = "sse" | "ndjson"
 
-/** Browsers send `text/event-stream`; whoever accepts anything gets it too. */
+/** Server-sent events are the default: browsers ask for them, and clients that accept anything receive them. */
 export function eventFormat(accept: string | undefined): Format | undefined {
   const types = (accept ?? "*/*").split(",").map((type) => type.split(";")[0]?.trim().toLowerCase())
   if (types.includes("application/x-ndjson")) return "ndjson"

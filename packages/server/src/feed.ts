@@ -139,7 +139,7 @@ class Feed {
     for (const one of wake) one()
   }
 
-  /** Returns when the run is over, or when this watcher is too slow for what the feed keeps. */
+  /** Returns when the run has ended, or when this watcher is too slow for what the feed keeps. */
   async *follow(
     after: number,
     signal: AbortSignal,

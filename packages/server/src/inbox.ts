@@ -10,7 +10,7 @@ const OUTCOMES = ["open", "delivering", "answered", "expired", "withdrawn"] as c
 export function addInboxRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { runtime } = services
 
-  /** A page of what the principal may see: a question belongs to whoever the run belongs to. */
+  /** A page of what the principal may see: a question belongs to the tenant of its run. */
   async function visibleRequests(
     c: Context<Env>,
     cursor: string | undefined,

@@ -1,7 +1,7 @@
 /**
  * Brings a schema up to date when it is opened, in one transaction under an advisory lock, so that any number of processes
  * may start at once. A schema that a later version of this package has migrated is left as it is. Migrations that are
- * released never change. Functions belong to the package, and are made anew with each migration; one that changes gets
+ * released never change. Functions belong to the package, and are created again with each migration; one that changes gets
  * the number of the version that it changes with, so that a process of a version before notices.
  */
 import { createHash } from "node:crypto"

@@ -136,7 +136,7 @@ function within(column: string, { from, until }: TimeRange = {}, values: Values)
   ]
 }
 
-/** Runs whose times are looked at to find where a range of times begins and ends among the ids. */
+/** Runs whose times are read to find where a range of times begins and ends among the ids. */
 const NEAR = 1_000
 
 /**

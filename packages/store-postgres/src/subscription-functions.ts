@@ -2,7 +2,7 @@
  * Events about runs, and their consumers.
  *
  * Appends of many processes commit in any order, so that no number which they could give to an event would do as a position: a
- * reader would pass one that is not committed yet. Appends add to `new_events`; whoever reads moves what is committed to
+ * reader would pass one that is not committed yet. Appends add to `new_events`; a reader moves what is committed to
  * `events`, under a lock, and gives positions with that (E2). Events of one run keep their order: an append adds its events
  * after it has locked the row of its run.
  */
@@ -38,7 +38,7 @@ CREATE TABLE $.consumers (
 /** Maximum number of events that one reader puts in order; the next continues. */
 const ORDERED_AT_ONCE = 10_000
 
-/** Held until the end of the transaction by whoever gives or removes positions. "0x73757073" is "sups". */
+/** Held until the end of the transaction by the process that gives or removes positions. "0x73757073" is "sups". */
 const LOCK = `PERFORM pg_advisory_xact_lock((x'73757073'::bigint << 32) + '$.events'::regclass::oid::bigint)`
 
 export const SUBSCRIPTION_FUNCTIONS = `
