@@ -58,12 +58,22 @@ const EVENTS = {
     "What a tool reports while it runs: `call.progress(data)`, or what an async generator yields.",
   custom: "An event of your own: `ctx.emit(name, data)`.",
   log: "A log line: `ctx.log(level, message, data)`.",
+  "slot.waiting":
+    "The task waits for a slot: the `flow` of its node limits it across runs and processes. `pool` is the workflow and the node, `lanes` are the limits with their keys.",
   "live.gap":
     "Live events are missing here: the watcher was too slow, or the process that sent them died. `lost` says how many; it is absent when the number is unknown.",
 }
 
 /** @type {ReadonlySet<string>} */
-const LIVE = new Set(["model.delta", "output.partial", "tool.progress", "custom", "log", "live.gap"])
+const LIVE = new Set([
+  "model.delta",
+  "output.partial",
+  "tool.progress",
+  "custom",
+  "log",
+  "slot.waiting",
+  "live.gap",
+])
 
 const COMMON = ["runId", "seq", "at", "path", "type"]
 

@@ -31,15 +31,19 @@ import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
 import type { Signals } from "./signals.ts"
+import { type PostgresSlots, slotsOn } from "./slots.ts"
 import { subscriptionsOn } from "./subscriptions.ts"
 import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
+export type PostgresStore = Promised<
+  Omit<Store, "keepAlive" | "live" | "queue" | "slots" | "subscriptions">
+> &
   Pick<Store, "keepAlive"> & {
     readonly queue: Promised<RunQueue>
     readonly subscriptions: Promised<Subscriptions>
+    readonly slots: PostgresSlots
     readonly registry: Promised<Registry>
     /** Writes values that were not written with the newest key again. Returns how many. */
     encryptAgain(onProgress?: (values: number) => void): Promise<number>
@@ -94,6 +98,7 @@ export function storeOn(
 
     queue: queueOn(database, turns, hints),
     subscriptions: subscriptionsOn(database),
+    slots: slotsOn(database, signals),
 
     async post(mail) {
       const holder = await post(database, mail)

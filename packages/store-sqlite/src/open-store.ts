@@ -158,6 +158,7 @@ function deferred<T extends object>(target: Promise<T>): T {
     get(_, name) {
       // Nothing waits for the store itself.
       if (name === "then" || typeof name === "symbol") return undefined
+      if (name === "slots") return deferredSlots(store)
       if (isPart(name)) return deferred(store.then((opened) => opened[name]))
       if (name === "live") return deferredChannel(store)
       if (name === "keepAlive") {
@@ -173,6 +174,16 @@ function deferred<T extends object>(target: Promise<T>): T {
         target.then((opened) => (opened as Record<string, (...args: unknown[]) => unknown>)[name]?.(...args))
     },
   })
+}
+
+/** Not every method that is asked for: it has no `watch`. */
+function deferredSlots(store: Promise<SqliteStore>): SqliteStore["slots"] {
+  return {
+    take: (request) => store.then(({ slots }) => slots.take(request)),
+    check: (query) => store.then(({ slots }) => slots.check(query)),
+    leave: (end) => store.then(({ slots }) => slots.leave(end)),
+    ofRun: (runId) => store.then(({ slots }) => slots.ofRun(runId)),
+  }
 }
 
 /** No run is held or followed before the store is open, so that no signal is missed. */

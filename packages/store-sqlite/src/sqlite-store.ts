@@ -13,6 +13,7 @@ import {
   type Registry,
   type RunQueue,
   registryConflict,
+  type Slots,
   type Store,
   type Subscriptions,
 } from "@superstep/engine"
@@ -30,6 +31,7 @@ import { keepAlive } from "./lease/keep-alive.ts"
 import { leaseTable } from "./lease/leases.ts"
 import { mailTable } from "./lease/mail.ts"
 import { type QueueTable, queueTable } from "./lease/queue.ts"
+import { type SlotTable, slotTable } from "./lease/slots.ts"
 import { subscribeLive } from "./live/live-client.ts"
 import { serveLive } from "./live/live-server.ts"
 import { registryTables } from "./registry.ts"
@@ -47,10 +49,11 @@ type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unkno
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
+export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "slots" | "subscriptions">> &
   Required<Pick<Store, "keepAlive">> & {
     readonly queue: Promised<RunQueue>
     readonly subscriptions: Promised<Subscriptions>
+    readonly slots: Promised<Omit<Slots, "watch">>
     readonly registry: Promised<Registry>
     /** Writes values that were not written with the newest key again. Returns how many rows. */
     encryptAgain(onProgress?: (rows: number) => void): Promise<number>
@@ -168,6 +171,7 @@ function preparedStore(
 
     queue: queueOn(queue, transactions, codec),
     subscriptions: subscriptionsOn(subscriptions, transactions),
+    slots: slotsOn(slotTable(database), transactions),
 
     post: (letter) =>
       transactions.write(`The mail to run "${letter.runId}"`, () => {
@@ -276,6 +280,20 @@ function subscriptionsOn(table: SubscriptionTable, transactions: Transactions): 
       if (!(await transactions.readTogether(what, () => table.mayTrim(before)))) return
       while (await transactions.write(what, () => table.trimSome(before)));
     },
+  }
+}
+
+function slotsOn(slots: SlotTable, transactions: Transactions): SqliteStore["slots"] {
+  const subject = (pool: string) => `A slot of "${pool}"`
+  return {
+    take: (request) => transactions.write(subject(request.pool), () => slots.take(request)),
+    async check({ holder, pool, now }) {
+      // Asked for again and again: only what finds something is a write.
+      const found = await transactions.readTogether(subject(pool), () => slots.look(holder, pool, now))
+      return found ?? (await transactions.write(subject(pool), () => slots.check(holder, pool, now)))
+    },
+    leave: (end) => transactions.write(subject(end.pool), () => slots.leave(end)),
+    ofRun: (runId) => transactions.read(`The slots of run "${runId}"`, () => slots.ofRun(runId)),
   }
 }
 

@@ -42,7 +42,7 @@ export interface AgentOptions<In = unknown, Needs = unknown> extends NodePolicie
   readonly settings?: ModelSettings | undefined
   /** How models are called: retries, timeouts, prices and provider limits. */
   readonly calling?:
-    | Omit<CallModelOptions, "signal" | "clock" | "onDelta" | "meter" | "beforeRetry">
+    | Omit<CallModelOptions, "signal" | "clock" | "slots" | "onDelta" | "meter" | "beforeRetry">
     | undefined
   /** Models by name, for `prepareStep` to choose from. */
   readonly models?: Readonly<Record<string, ModelRef | readonly ModelRef[]>> | undefined

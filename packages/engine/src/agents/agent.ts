@@ -31,7 +31,7 @@ export function agent<In = unknown, Needs = unknown>(
 export function agent(options: SomeAgentOptions & { readonly output?: Schema | undefined }): Agent {
   const { name, description, input, output, messages } = options
   const core = makeCore(options, output)
-  const { retry, timeout, concurrency, maxVisits, budget, onError } = options
+  const { retry, timeout, concurrency, flow, maxVisits, budget, onError } = options
   const run = (message: unknown, ctx: Context) => runAgent(core, message, ctx)
   const definition: Node["definition"] = Object.freeze({
     kind: "agent",
@@ -40,7 +40,7 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
     ],
     output: alreadyRead(output),
     warnings: core.warnings,
-    ...omitUndefined({ description, retry, timeout, concurrency, maxVisits, budget, onError }),
+    ...omitUndefined({ description, retry, timeout, concurrency, flow, maxVisits, budget, onError }),
   })
   let alone: Workflow | undefined
   const asWorkflow = (): Workflow => {

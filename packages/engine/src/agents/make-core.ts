@@ -262,6 +262,7 @@ const OPTIONS: OptionNames<SomeAgentOptions & { readonly output?: Schema | undef
   retry: true,
   timeout: true,
   concurrency: true,
+  flow: true,
   maxVisits: true,
   budget: true,
 }

@@ -28,7 +28,7 @@ import {
   type ReplyDelta,
 } from "../models/index.ts"
 import { defaultPrices, freshId, modelReservation } from "../models/internal.ts"
-import { endedCalls, type PaidStep, telemetryOf } from "../runtime/index.ts"
+import { endedCalls, type PaidStep, slotsOf, telemetryOf } from "../runtime/index.ts"
 import type { ActiveAgent, AgentCore } from "./agent-core.ts"
 import { stepKey } from "./agent-scope.ts"
 import { LiveReply, PartialAnswer } from "./live-reply.ts"
@@ -194,6 +194,7 @@ async function reply<T extends Recorded>(step: ModelStep<T>, paid: PaidStep, met
     ...core.options.calling,
     signal,
     clock: ctx.clock,
+    slots: slotsOf(ctx),
     onDelta,
     meter,
     beforeRetry() {

@@ -1,6 +1,6 @@
 /** How runs of a workflow are queued and limited, across all processes of a store. */
 import type { SuperstepError } from "../core/index.ts"
-import type { FlowKey, LaneLimit, ProgramFlow } from "../runtime/index.ts"
+import type { FlowKey, LaneLimit, NodeFlow, NodeFlowRun, ProgramFlow } from "../runtime/index.ts"
 import { isOptions, type OptionNames, shown, unknownOption } from "../runtime/internal.ts"
 
 /** What of the input decides: inputs with the same key share a limit, or a run. */
@@ -25,20 +25,39 @@ export interface FlowOptions {
   readonly tenant?: KeyOf | undefined
 }
 
-export interface ConcurrencyLimit {
-  readonly max: number
-  /** Each key has `max` places of its own. Absent: all runs share them. */
-  readonly key?: KeyOf | undefined
+/** What of a node's message, or of the run's state, decides: tasks with the same key share a limit. */
+// biome-ignore lint/suspicious/noExplicitAny: the policies of a node come before its message's type is known.
+export type NodeKeyOf = (message: any, run: NodeFlowRun) => string | number | boolean
+
+/** How tasks of a node are limited, across all processes of a store and all runs. */
+export interface NodeFlowOptions {
+  /** How many tasks execute at the same time. One that waits for a person, a timer or a sub-workflow gives its place back. */
+  readonly concurrency?:
+    | number
+    | ConcurrencyLimit<NodeKeyOf>
+    | readonly ConcurrencyLimit<NodeKeyOf>[]
+    | undefined
+  /** How many tasks start in a time, retries included. Those above it wait. */
+  readonly rateLimit?: RateLimit<NodeKeyOf> | readonly RateLimit<NodeKeyOf>[] | undefined
+  /** Higher is earlier; each point is worth a minute of waiting. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  readonly priority?: number | ((message: any, run: NodeFlowRun) => number) | undefined
 }
 
-export interface RateLimit {
+export interface ConcurrencyLimit<Key = KeyOf> {
+  readonly max: number
+  /** Each key has `max` places of its own. Absent: all share them. */
+  readonly key?: Key | undefined
+}
+
+export interface RateLimit<Key = KeyOf> {
   /** So many starts in each period, evenly spread. */
   readonly max: number
   /** Milliseconds. */
   readonly period: number
   /** So many may start at once after a pause. Default 1. */
   readonly burst?: number | undefined
-  readonly key?: KeyOf | undefined
+  readonly key?: Key | undefined
 }
 
 export interface Throttle {
@@ -71,6 +90,7 @@ const FLOW: OptionNames<FlowOptions> = {
   priority: true,
   tenant: true,
 }
+const NODE_FLOW: OptionNames<NodeFlowOptions> = { concurrency: true, rateLimit: true, priority: true }
 const CONCURRENCY: OptionNames<ConcurrencyLimit> = { max: true, key: true }
 const RATE: OptionNames<RateLimit> = { max: true, period: true, burst: true, key: true }
 const THROTTLE: OptionNames<Throttle> = { period: true, key: true }
@@ -123,6 +143,13 @@ export function checkFlowOptions(flow: unknown, refuse: Refuse): void {
   checkKey("flow.tenant", tenant, refuse)
 }
 
+/** The same for those of a node. */
+export function checkNodeFlow(flow: unknown, refuse: Refuse): void {
+  if (flow === undefined) return
+  checkPart("flow", flow, NODE_FLOW, refuse)
+  checkFlowOptions(flow, refuse)
+}
+
 function checkPart<Options>(name: string, part: unknown, known: OptionNames<Options>, refuse: Refuse): void {
   if (!isOptions(part)) {
     throw refuse(`${name} must be an object such as { ${Object.keys(known)[0]}: … }, not ${shown(part)}`)
@@ -163,15 +190,32 @@ export function programFlow(workflow: string, flow: FlowOptions | undefined): Pr
   const { concurrency, rateLimit, ...rest } = flow
   const limits: LaneLimit[] = []
   const lanes: { limit: string; option: string; key: FlowKey | undefined }[] = []
-  const add = (option: string, key: KeyOf | undefined, limit: Omit<LaneLimit, "name">) => {
-    const name = `${workflow}/${option.slice("flow.".length)}`
+  const add = (option: string, key: FlowKey | undefined, limit: Omit<LaneLimit, "name">) => {
+    const name = `${workflow}/${option}`
     limits.push({ name, ...limit })
-    lanes.push({ limit: name, option: `${option.slice("flow.".length)}.key`, key })
+    lanes.push({ limit: name, option: `${option}.key`, key })
   }
-  const places = typeof concurrency === "number" ? { max: concurrency } : concurrency
-  for (const [option, { max, key }] of named("flow.concurrency", places)) add(option, key, { max })
-  for (const [option, { max, period, burst = 1, key }] of named("flow.rateLimit", rateLimit)) {
-    add(option, key, { rate: { every: period / max, burst } })
-  }
+  for (const { option, key, ...limit } of limitsOf(flow)) add(option, key, limit)
   return Object.freeze({ ...rest, limits, lanes })
+}
+
+function limitsOf({ concurrency, rateLimit }: Pick<NodeFlowOptions, "concurrency" | "rateLimit">) {
+  const places = typeof concurrency === "number" ? { max: concurrency } : concurrency
+  return [
+    ...named("concurrency", places).map(([option, { max, key }]) => ({ option, key, max })),
+    ...named("rateLimit", rateLimit).map(([option, { max, period, burst = 1, key }]) => ({
+      option,
+      key,
+      rate: { every: period / max, burst },
+    })),
+  ]
+}
+
+/** The options of a node as its tasks use them. */
+export function nodeFlow(flow: NodeFlowOptions | undefined): NodeFlow | undefined {
+  if (flow === undefined) return undefined
+  const limits = limitsOf(flow)
+  if (limits.length === 0) return undefined
+  const lanes = [...limits.filter(({ key }) => key), ...limits.filter(({ key }) => !key)]
+  return Object.freeze({ lanes, priority: flow.priority })
 }

@@ -5,6 +5,8 @@ export type {
   Debounce,
   FlowOptions,
   KeyOf,
+  NodeFlowOptions,
+  NodeKeyOf,
   RateLimit,
   Throttle,
 } from "./flow-options.ts"

@@ -9,7 +9,7 @@ import {
 } from "../core/index.ts"
 import type { Channel } from "../runtime/index.ts"
 import { isOptions, type OptionNames, shown, unknownOption } from "../runtime/internal.ts"
-import { checkFlowOptions, type FlowOptions } from "./flow-options.ts"
+import { checkFlowOptions, checkNodeFlow, type FlowOptions } from "./flow-options.ts"
 import type { AnyNode, NodePolicies } from "./wiring.ts"
 
 export interface WorkflowOptions<Channels extends readonly Channel[] = readonly Channel[]> {
@@ -54,12 +54,13 @@ export interface LoopOptions<M, N> {
   readonly exit?: N | undefined
 }
 
-export interface SubWorkflowOptions extends NodePolicies {
+/** Its own nodes can have limits across runs: the node that calls it only waits. */
+export interface SubWorkflowOptions extends Omit<NodePolicies, "flow"> {
   /** Answers a request of the sub-workflow; undefined leaves it to a person. */
   readonly onRequest?: ((request: { prompt: string; data?: unknown }) => unknown) | undefined
 }
 
-const POLICIES: OptionNames<NodePolicies> = {
+const POLICIES: OptionNames<Omit<NodePolicies, "flow">> = {
   description: true,
   retry: true,
   timeout: true,
@@ -76,6 +77,7 @@ const NODE = {
   answer: true,
   onAnswer: true,
   onError: true,
+  flow: true,
   ...POLICIES,
 } as const
 const SUB_WORKFLOW = { onRequest: true, ...POLICIES } as const
@@ -138,7 +140,8 @@ export function checkNodeOptions(id: NodeId, options: object): void {
 export function checkNodePolicies(id: NodeId, options: object): void {
   const refuse = refusing(`Node "${String(id)}"`)
   checkPolicies(options, refuse)
-  const { onError } = options as { onError?: unknown }
+  const { onError, flow } = options as { onError?: unknown; flow?: unknown }
+  checkNodeFlow(flow, refuse)
   if (onError !== undefined && onError !== "fail" && onError !== "settle") {
     throw refuse(`onError must be "fail" or "settle", not ${shown(onError)}`)
   }

@@ -1,6 +1,7 @@
 /** The types of nodes and joins, which define the wiring that the compiler accepts. */
 import type { Budget, ErrorData, JoinPolicy, Json, NodeId, RetryPolicy, Settled } from "../core/index.ts"
 import type { BoundHandler, Callable, Handler, Schema } from "../runtime/index.ts"
+import type { NodeFlowOptions } from "./flow-options.ts"
 
 declare const takes: unique symbol
 declare const gives: unique symbol
@@ -34,8 +35,10 @@ export interface NodePolicies {
   readonly retry?: RetryPolicy | undefined
   /** Milliseconds one attempt may take; waiting for a person, a timer or a child does not count. */
   readonly timeout?: number | undefined
-  /** Deliveries that may overlap. Default 1. */
+  /** Deliveries that may overlap in one run. Default 1. */
   readonly concurrency?: number | undefined
+  /** Limits its tasks across all runs and processes of a store. */
+  readonly flow?: NodeFlowOptions | undefined
   /** Maximum visits in one run; one more ends it with status `limit`. */
   readonly maxVisits?: number | undefined
   /** The budget of all its tasks in one run; when exceeded, the run ends with status `limit`. */

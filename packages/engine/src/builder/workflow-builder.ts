@@ -29,7 +29,7 @@ import {
   type Select,
   type StateOf,
 } from "../runtime/index.ts"
-import { programFlow } from "./flow-options.ts"
+import { nodeFlow, programFlow } from "./flow-options.ts"
 import {
   type Case,
   checkEdgeOptions,
@@ -303,7 +303,9 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       graph,
       nodes: graph.nodes.map((node) => {
         const [{ definition }] = this.#nodes.get(node.id) as [AnyNode]
-        return programNode(node, definition, new Router(node, functions))
+        const { handlers, onAnswer, output, flow } = definition
+        const own = { handlers, onAnswer, output, flow: nodeFlow(flow) }
+        return programNode(node, own, new Router(node, functions))
       }),
       reducers: reducersOf(state),
       timeout,

@@ -270,6 +270,10 @@ export class Machine {
   isBusy(): boolean {
     return this.#m.open > 0
   }
+  /** How many tasks were started and neither ended nor wait. */
+  get running(): number {
+    return this.#m.running
+  }
   isOver(): boolean {
     return !isLive(this.#m)
   }

@@ -32,13 +32,32 @@ const key = z
   .describe("An expression, such as $input.tenant. Default: all runs together.")
 const oneOrMore = <T extends z.ZodType>(shape: T) => z.union([shape, z.array(shape).min(1)])
 
-const concurrencyShape = z.strictObject({ max: count.describe("Runs that execute at the same time."), key })
+const concurrencyShape = z.strictObject({ max: count.describe("How many execute at the same time."), key })
 const rateShape = z.strictObject({
-  max: count.describe("Runs that start in a period, evenly spread."),
+  max: count.describe("How many start in a period, evenly spread."),
   period: durationShape,
-  burst: count.optional().describe("Runs that may start at once after a pause. Default 1."),
+  burst: count.optional().describe("How many may start at once after a pause. Default 1."),
   key,
 })
+const priority = z
+  .union([z.number(), z.string().min(1)])
+  .optional()
+  .describe("Higher is earlier: a number, or an expression.")
+
+/** Of a step or a node. */
+export const nodeFlowShape = z
+  .strictObject({
+    concurrency: z
+      .union([count, oneOrMore(concurrencyShape)])
+      .optional()
+      .describe("How many of its tasks execute at the same time, in all runs."),
+    rateLimit: oneOrMore(rateShape)
+      .optional()
+      .describe("How many of its tasks start in a time; the others wait."),
+    priority,
+  })
+  .optional()
+  .describe("agent, tool: limits its tasks across all runs and processes.")
 
 export const flowShape = z
   .strictObject({
@@ -63,10 +82,7 @@ export const flowShape = z
       .strictObject({ maxSize: count.max(10_000), timeout: durationShape, key })
       .optional()
       .describe("A run gets a list of inputs: maxSize of them, or what came until the timeout."),
-    priority: z
-      .union([z.number(), z.string().min(1)])
-      .optional()
-      .describe("Higher is earlier: a number, or an expression."),
+    priority,
     tenant: z.string().min(1).optional().describe("An expression: tenants are served in turn."),
   })
   .describe("How runtimes queue and limit its runs.")
@@ -74,9 +90,14 @@ export const flowShape = z
 type FlowData = z.infer<typeof flowShape>
 
 const ROOT = "input"
+const WORKFLOW = { at: ["flow"], key: "flowKey" } as const
 
-/** The option `flow` of the workflow. Problems are reported. */
-export function flowArgs(flow: FlowData | undefined, report: DocumentReport): ArgObject | undefined {
+/** The option `flow` of the workflow, or of the node at the path. Problems are reported. */
+export function flowArgs(
+  flow: FlowData | undefined,
+  report: DocumentReport,
+  place: { readonly at: Path; readonly key: "flowKey" | "stepFlowKey" | "graphFlowKey" } = WORKFLOW,
+): ArgObject | undefined {
   if (flow === undefined) return undefined
   const merging = (["throttle", "debounce", "batch"] as const).filter((name) => flow[name] !== undefined)
   const [, second] = merging
@@ -91,8 +112,8 @@ export function flowArgs(flow: FlowData | undefined, report: DocumentReport): Ar
   }
   const keyArg = (text: string | undefined, ...path: Path): Arg => {
     if (text === undefined) return undefined
-    checkKey(text, ["flow", ...path], report)
-    return call("flowKey", text)
+    checkKey(text, [...place.at, ...path], report)
+    return call(place.key, text)
   }
   const each = <T extends object>(
     name: string,
@@ -140,7 +161,7 @@ function checkKey(text: string, at: Path, report: DocumentReport): void {
   if (read instanceof ExpressionError) return report.invalidExpression(read, at)
   for (const { root, start, end } of read.references) {
     if (root === ROOT) continue
-    const message = `There is no $${root} before a run starts; use $${ROOT}.`
+    const message = `A limit does not see $${root}; use $${ROOT}.`
     report.error("UNKNOWN_NAME", message, at, nearest(`$${root}`, [`$${ROOT}`]), { from: start, to: end })
   }
 }

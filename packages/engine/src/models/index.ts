@@ -2,6 +2,7 @@
 
 export { type CallModelOptions, callModel, type ModelRetry } from "./call/call-model.ts"
 export {
+  type LimitedCall,
   type LimitedPlace,
   type ProviderLimit,
   type ProviderLimits,

@@ -12,6 +12,7 @@ import type {
 import type { Json, Usage } from "../core/index.ts"
 import { omitUndefined } from "../core/internal.ts"
 import { clipped } from "../text/index.ts"
+import type { ProviderLimit } from "./call/provider-limits.ts"
 
 export type Model = LanguageModelV3
 export type Message = LanguageModelV3Message
@@ -29,6 +30,8 @@ export interface ModelConfig {
   /** The environment variable with the API key: `NAME` or `${env.NAME}`. The key itself is never part of a configuration. */
   readonly tokenKey?: string | undefined
   readonly settings?: ModelSettings | undefined
+  /** How many requests it gets, from all processes on the store of a run. */
+  readonly limits?: ProviderLimit | undefined
 }
 
 /** Settings of a model call; an agent's settings override a model's own. */
@@ -154,11 +157,23 @@ export function adaptsCalls(model: Model & { readonly [ADAPTS]?: true }): boolea
 
 const SETTINGS: unique symbol = Symbol.for("superstep.settings") as never
 
-type WithSettings = Model & { readonly [SETTINGS]?: ModelSettings }
+const LIMIT: unique symbol = Symbol.for("superstep.limit") as never
+
+type WithSettings = Model & { readonly [SETTINGS]?: ModelSettings; readonly [LIMIT]?: ProviderLimit }
 
 /** The settings that `withSettings` attached to a model. */
 export function settingsOf(model: Model): ModelSettings {
   return (model as WithSettings)[SETTINGS] ?? {}
+}
+
+/** The limits of the model's configuration. */
+export function limitOf(model: Model): ProviderLimit | undefined {
+  return (model as WithSettings)[LIMIT]
+}
+
+/** A model whose requests are limited. */
+export function withLimit(model: Model, limit: ProviderLimit): Model {
+  return { ...(withSettings(model, {}) as WithSettings), [LIMIT]: limit } as Model
 }
 
 /** A model with default settings, which a call can override. */
@@ -170,6 +185,7 @@ export function withSettings(model: Model, settings: ModelSettings): Model {
   const own: WithSettings = {
     ...(adaptsCalls(model) && ADAPTING),
     [SETTINGS]: { ...settingsOf(model), ...settings },
+    ...limitMark(model),
     specificationVersion: model.specificationVersion,
     provider: model.provider,
     modelId: model.modelId,
@@ -178,6 +194,11 @@ export function withSettings(model: Model, settings: ModelSettings): Model {
     doStream: (options) => model.doStream(filled(options)),
   }
   return own
+}
+
+function limitMark(model: Model): { readonly [LIMIT]?: ProviderLimit } {
+  const limit = limitOf(model)
+  return limit === undefined ? {} : { [LIMIT]: limit }
 }
 
 type ProviderOptions = NonNullable<LanguageModelV3CallOptions["providerOptions"]>

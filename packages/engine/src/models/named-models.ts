@@ -1,7 +1,8 @@
 /** Resolves a model reference to a model: a model object, a name such as `openai/gpt-5`, or a configuration. */
 import { SuperstepError } from "../core/index.ts"
 import { importOptional } from "../packages/index.ts"
-import { type Model, type ModelConfig, type ModelRef, withSettings } from "./model.ts"
+import { checkProviderLimit } from "./call/provider-limits.ts"
+import { type Model, type ModelConfig, type ModelRef, withLimit, withSettings } from "./model.ts"
 
 export interface ResolveModelOptions {
   /** The environment with the API keys. Default: the environment of the process. */
@@ -41,7 +42,10 @@ export async function resolveModel(ref: ModelRef, options: ResolveModelOptions =
   const builtIn = Object.hasOwn(PROVIDERS, config.provider) ? PROVIDERS[config.provider] : undefined
   if (own === undefined && builtIn === undefined) throw unknownProvider(config.provider)
   const model = checkVersion(await (own === undefined ? builtIn?.(config, access) : own(config)))
-  return config.settings === undefined ? model : withSettings(model, config.settings)
+  const { settings, limits } = config
+  if (limits !== undefined) checkProviderLimit(`${config.provider}/${config.model}`, limits)
+  const set = settings === undefined ? model : withSettings(model, settings)
+  return limits === undefined ? set : withLimit(set, limits)
 }
 
 const VARIABLE = /\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}/g

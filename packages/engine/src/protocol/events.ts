@@ -192,6 +192,12 @@ export const runEvent = z.discriminatedUnion("type", [
     message: z.string(),
     data: z.optional(json),
   }),
+  /** The task waits until its node's limits across processes admit it. */
+  z.extend(ofTask, {
+    type: z.literal("slot.waiting"),
+    pool: z.string(),
+    lanes: z.readonly(z.array(z.string())),
+  }),
 
   /** Live events are missing here: the watcher was too slow, or the process that sent them died. */
   z.extend(envelope, {
@@ -207,12 +213,13 @@ export type RunEvent = z.infer<typeof runEvent>
 export type LiveEvent = Extract<RunEvent, { readonly type: "custom" | "log" | Passing }>
 
 /** Events that show work in progress: a view keeps neither them nor gaps. */
-type Passing = "model.delta" | "output.partial" | "tool.progress" | "live.gap"
+type Passing = "model.delta" | "output.partial" | "tool.progress" | "slot.waiting" | "live.gap"
 
 const PASSING: ReadonlySet<string> = new Set<Passing>([
   "model.delta",
   "output.partial",
   "tool.progress",
+  "slot.waiting",
   "live.gap",
 ])
 

@@ -330,6 +330,18 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
       options: { budget: { tokens: 40 } },
     }),
   "live events": () => record(workflow("w").chain(start, talks, double).build(), 1),
+  "a task that waits for a slot": () => {
+    const list = node("list", (n: number) => [n, n + 1])
+    const limited = node({
+      id: "limited",
+      concurrency: 2,
+      flow: { concurrency: 1 },
+      run: async (n: number) => n,
+    })
+    return record(workflow("w").start(list).map(list, limited).build(), 1, {
+      options: { store: memoryStore() },
+    })
+  },
   "more live events than a watcher is kept": async () => {
     const chatters = node("chatters", (n: number, ctx) => {
       for (let i = 0; i < 10_010; i++) ctx.emit("chat", i)

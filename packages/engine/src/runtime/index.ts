@@ -15,6 +15,7 @@ export {
 export type { Delivery } from "./lease/followed-run.ts"
 export { DEFAULT_LEASE, processOf, TICK } from "./lease/holders.ts"
 export { Keeper } from "./lease/keeper.ts"
+export { type AskedSlot, SlotKeeper } from "./lease/slot-keeper.ts"
 export type { AgentReport, AgentSource, AgentStep, StepCall } from "./ports/agent-report.ts"
 export {
   add,
@@ -32,7 +33,14 @@ export {
 } from "./ports/channel.ts"
 export { type Clock, systemClock } from "./ports/clock.ts"
 export type { RunEvent } from "./ports/events.ts"
-export { type FlowKey, flowKey, flowOf, type ProgramFlow } from "./ports/flow.ts"
+export {
+  type FlowKey,
+  flowKey,
+  flowOf,
+  type NodeFlow,
+  type NodeFlowRun,
+  type ProgramFlow,
+} from "./ports/flow.ts"
 export {
   type LiveChannel,
   type LiveListener,
@@ -95,10 +103,26 @@ export {
   DEFAULT_QUEUE,
   type Lane,
   type LaneLimit,
+  type LaneRate,
   laneId,
   queueScore,
   type RunFlow,
 } from "./ports/run-flow.ts"
+export {
+  MAX_BURSTS,
+  type PoolSlots,
+  type PoolState,
+  SlotAdmission,
+  type SlotEnd,
+  type SlotLane,
+  type SlotLine,
+  type SlotRequest,
+  type Slots,
+  type StoredSlot,
+  slotLine,
+  takeInOrder,
+  type WaitingSlot,
+} from "./ports/slots.ts"
 export {
   type KeepAlive,
   type KeepAliveOptions,
@@ -180,6 +204,7 @@ export {
   type LeftWork,
   leaveAtLimit,
   reportAgent,
+  slotsOf,
   telemetryOf,
   tracedContext,
 } from "./run/context.ts"

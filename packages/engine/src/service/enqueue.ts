@@ -208,7 +208,7 @@ function periodKeyOf({ flow, graph: { name } }: Program, input: Json, now: numbe
   return JSON.stringify([
     "throttle",
     name,
-    flowKey(name, "throttle.key", key, input),
+    flowKey(`workflow "${name}"`, "throttle.key", key, input),
     Math.floor(now / period),
   ])
 }
@@ -294,7 +294,7 @@ function groupOf({ graph: { name }, flow }: Program, input: Json): Pick<RunFlow,
     const merged = flow?.[option]
     if (merged === undefined) continue
     const isFull = "maxSize" in merged && merged.maxSize === 1
-    const key = flowKey(name, `${option}.key`, merged.key, keyed(flow, input))
+    const key = flowKey(`workflow "${name}"`, `${option}.key`, merged.key, keyed(flow, input))
     if (!isFull) return { group: JSON.stringify([option, name, key]) }
   }
   return {}

@@ -301,7 +301,10 @@ export class Sweeper {
    */
   #room(): number {
     const { places } = this.#keeper
-    if (places === undefined) return MAX_RECOVERED - this.#atWork()
+    const resting = [...this.#keeper.hosts()].filter((host) => host.isResting).length
+    // They stay in memory, where they keep their places in line.
+    if (resting >= Math.max(1, this.#options.maxIdle)) return 0
+    if (places === undefined) return MAX_RECOVERED - this.#atWork() + resting
     const isQueued = [...this.#claimed].some((host) => host.isQueued)
     if (places.queued > 0) return isQueued ? 0 : 1
     return places.free
@@ -481,7 +484,8 @@ export class Sweeper {
   async drain(milliseconds: number): Promise<void> {
     this.#isDraining = true
     const until = this.#clock.now() + milliseconds
-    const isBusy = () => [...this.#keeper.hosts()].some((host) => host.isBusy && !host.isOver)
+    const isBusy = () =>
+      [...this.#keeper.hosts()].some((host) => host.isBusy && !host.isResting && !host.isOver)
     while (isBusy() && this.#clock.now() < until) {
       const { promise, resolve } = deferred()
       const cancel = this.#clock.setTimer(until, resolve)

@@ -30,5 +30,6 @@ export {
   VALUE,
 } from "./large-values.ts"
 export { memoryStore } from "./memory.ts"
+export { memorySlots } from "./memory-slots.ts"
 export { fromStoredName, toStoredName } from "./stored-names.ts"
 export { foldThread, type StoredThreadWrite } from "./thread-state.ts"

@@ -28,6 +28,27 @@ export const QUEUE_MIGRATION = `
   CREATE TABLE tenants (tenant TEXT NOT NULL PRIMARY KEY, served INTEGER NOT NULL) WITHOUT ROWID;
 `
 
+/** Slots. The order of `seq` is that in which slots were asked for. `lanes` and `body` are JSON. */
+export const SLOT_MIGRATION = `
+  CREATE TABLE slots (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    pool TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    line TEXT NOT NULL,
+    lanes TEXT NOT NULL,
+    score REAL NOT NULL,
+    taken INTEGER NOT NULL DEFAULT 0,
+    run_id TEXT,
+    node TEXT
+  );
+  CREATE INDEX slots_waiting ON slots (pool, line, score, seq) WHERE taken = 0;
+  CREATE INDEX slots_taken ON slots (pool, line) WHERE taken = 1;
+  CREATE INDEX slots_holder ON slots (holder, pool);
+  CREATE INDEX slots_run ON slots (run_id) WHERE run_id IS NOT NULL;
+  CREATE TABLE slot_pools (pool TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+`
+
 /** As the index has them, so that it is used. A run that has begun comes before all that have not: see BEGUN. */
 export const LINE = `coalesce(line, '"' || workflow)`
 export const SCORE = "coalesce(score, created_at - 10000000000000)"

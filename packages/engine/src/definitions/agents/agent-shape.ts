@@ -270,6 +270,19 @@ const unsupportedModelFields = {
   name: text.optional(),
 }
 
+const limitsShape = z
+  .strictObject({
+    concurrency: z.int().min(1).optional().describe("Requests at the same time."),
+    per_minute: z.int().min(1).optional().describe("Requests in a minute."),
+    tokens_per_minute: z.int().min(1).optional().describe("Tokens in a minute, input and output."),
+    pool: text
+      .min(1)
+      .optional()
+      .describe("Limits with the same pool count together. Default: the model, or the provider."),
+  })
+  .optional()
+  .describe("Limits its requests, from all processes on the same store.")
+
 export const modelShape = z.strictObject({
   provider: text.describe(
     "openai, anthropic, azure, ollama, openai-compatible, offline, or one of `providers`.",
@@ -283,6 +296,7 @@ export const modelShape = z.strictObject({
   base_url: text.optional().describe("The server's address; required for openai-compatible."),
   token_key: text.optional().describe("The environment variable with the key."),
   provider_opts: z.record(text, z.json()).optional(),
+  limits: limitsShape,
   ...unsupportedModelFields,
 })
 
@@ -291,6 +305,7 @@ export const providerShape = z.strictObject({
   token_key: text.optional(),
   api_type: text.optional(),
   provider: text.optional(),
+  limits: limitsShape,
 })
 
 export type AgentData = z.infer<typeof agentShape>

@@ -276,8 +276,16 @@ function configArg(data: ModelData, providers: Readonly<Record<string, ProviderD
     providerOptions: data.provider_opts === undefined ? undefined : { [provider]: data.provider_opts as Arg },
   })
   const tokenKey = written && (variableName(written) ?? written)
-  const more = definedArgs({ baseUrl: data.base_url ?? own?.base_url, tokenKey, settings })
+  const limits = limitArgs(data.limits) ?? limitArgs(own?.limits, data.provider)
+  const more = definedArgs({ baseUrl: data.base_url ?? own?.base_url, tokenKey, settings, limits })
   return more === undefined ? `${provider}/${data.model}` : { provider, model: data.model, ...more }
+}
+
+/** Models of a provider that has limits share them. */
+function limitArgs(limits: ModelData["limits"], provider?: string): ReturnType<typeof definedArgs> {
+  if (limits === undefined) return undefined
+  const { concurrency, per_minute, tokens_per_minute, pool = provider } = limits
+  return definedArgs({ concurrency, perMinute: per_minute, tokensPerMinute: tokens_per_minute, pool })
 }
 
 /** The API that servers under `providers` are called with. */

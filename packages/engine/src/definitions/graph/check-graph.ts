@@ -156,7 +156,7 @@ const ANY: readonly Field[] = [
 const MERGE: readonly Field[] = ["params", "strategy", "template", "separator", "outputs"]
 
 const FIELDS: Readonly<Record<NodeType, readonly Field[]>> = {
-  agent: ["inputs", "outputs", "prompt", "result", "params"],
+  agent: ["inputs", "outputs", "prompt", "result", "params", "flow"],
   tool_executor: [],
   human_handoff: ["prompt", "to"],
   start: [],
@@ -168,7 +168,7 @@ const FIELDS: Readonly<Record<NodeType, readonly Field[]>> = {
   decision: ["options", "decide", "inputs", "prompt", "params"],
   parallel: ["nodes", "aggregator", ...MERGE],
   workflow: ["file", "inputs", "outputs", "prompt", "result", "params"],
-  tool: ["tool", "toolset", "args", "outputs", "result"],
+  tool: ["tool", "toolset", "args", "outputs", "result", "flow"],
   wait: ["signal", "schema", "timeout", "default", "outputs", "result"],
 }
 

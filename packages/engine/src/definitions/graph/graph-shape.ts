@@ -4,7 +4,7 @@
  */
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
-import { durationShape, flowShape } from "../flow.ts"
+import { durationShape, flowShape, nodeFlowShape } from "../flow.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
 const text = z.string()
@@ -83,6 +83,7 @@ const nodeShape = z.strictObject({
     .optional()
     .describe("wait: the time until `default` is the value, or the node fails."),
   default: z.json().optional().describe("wait: the value after a timeout."),
+  flow: nodeFlowShape,
   // For editors.
   position: z.json().optional(),
   metadata: z.json().optional(),

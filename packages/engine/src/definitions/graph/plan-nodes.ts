@@ -2,7 +2,7 @@
 import type { NodeId } from "../../core/index.ts"
 import { toolsetAgent } from "../agents/index.ts"
 import type { DialectInput } from "../dialect-input.ts"
-import { milliseconds } from "../flow.ts"
+import { flowArgs, milliseconds } from "../flow.ts"
 import { type Arg, type ArgObject, type Call, callWith, type Ref } from "../plan/index.ts"
 import { executorOf, loopEdges } from "./check-routes.ts"
 import type { GraphAgents } from "./graph-agents.ts"
@@ -35,12 +35,14 @@ export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
   const passing = { ...common, keeps: plan.named.has(id) || undefined }
   const prompt = data.prompt ?? data.params?.prompt
   const { inputs, outputs, result } = data
+  const place = { at: [...node.at, "flow"], key: "graphFlowKey" } as const
+  const flow = flowArgs(data.flow, plan.input.report, place)
   switch (type) {
     case "agent": {
       const agent = agents.get(agentId)?.ref
       if (agent === undefined) return undefined
       if (!topology.model.isChat)
-        return made("graphAgent", { ...common, inputs, prompt, outputs, result }, agent)
+        return made("graphAgent", { ...common, inputs, prompt, outputs, result, flow }, agent)
       const executor = executorOf(topology, node)
       const tools = executor === undefined ? undefined : { node: executor.id, name: executor.name }
       return made("chatAgent", { name, edges: edges ?? [], executor: tools }, agent)
@@ -103,7 +105,7 @@ export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
         toolset === undefined
           ? agents.get(agentId)?.ref
           : toolsetAgent(`${id} tools`, toolset, node.at, { ...plan.input, file: plan.data })
-      return agent && made("graphTool", { tool, args: args as Arg, ...common, outputs, result }, agent)
+      return agent && made("graphTool", { tool, args: args as Arg, ...common, outputs, result, flow }, agent)
     }
   }
 }

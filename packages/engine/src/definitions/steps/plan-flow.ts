@@ -23,6 +23,8 @@ interface FlowPlan {
   readonly agents: readonly string[]
   /** The agent, team or workflow of a step. */
   ref(step: Step): Ref
+  /** The limits of a step. */
+  flow(step: Step): ArgObject | undefined
 }
 
 export function planFlow(
@@ -96,13 +98,13 @@ function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
     callWith(make, [plan.steps, path, ...more], { ...options, ...policies, last })
   switch (step.type) {
     case "agent":
-      return made("agentStep", [plan.ref(step)], { prompt })
+      return made("agentStep", [plan.ref(step)], { prompt, flow: plan.flow(step) })
     case "workflow":
     case "team":
     case "research":
       return made("workflowStep", [plan.ref(step)], { prompt })
     case "tool":
-      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg })
+      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg, flow: plan.flow(step) })
     case "human":
       return made("humanStep", [], { prompt, choices, schema: schema as Arg, to, default: fallback })
     case "wait":

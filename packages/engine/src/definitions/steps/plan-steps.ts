@@ -5,7 +5,7 @@ import { ExpressionError } from "../../expressions/index.ts"
 import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "../agents/index.ts"
 import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
 import { flowArgs } from "../flow.ts"
-import { type Arg, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
+import { type Arg, type ArgObject, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
 import { checkReferences } from "./check-references.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
 import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
@@ -58,6 +58,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   if (flow !== undefined) finalizeFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
   const runFlow = flowArgs(value.flow, report)
+  const flows = flowsOf(steps, report)
   if (flow === undefined || report.all.hasErrors) return undefined
   const listOptions = {
     aliases: definedArgs(used(aliases, steps, agents)),
@@ -72,6 +73,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
     maxLoops,
     agents: planned.names,
     ref: (step: Step) => refs.get(step.path) as Ref,
+    flow: (step: Step) => flows.get(step.path),
   }
   return planFlow(flow, title, title, plan, { description, flow: runFlow })
 }
@@ -125,6 +127,16 @@ function layoutOf(list: readonly Step[]): LayoutEntry[] {
         return [step.id]
     }
   })
+}
+
+/** The limits of steps, by path. Problems are reported. */
+function flowsOf(steps: readonly Step[], report: DocumentReport): ReadonlyMap<string, ArgObject | undefined> {
+  const flows = new Map<string, ArgObject | undefined>()
+  for (const { path, data, at } of everyStep(steps)) {
+    if (data.flow === undefined) continue
+    flows.set(path, flowArgs(data.flow, report, { at: [...at, "flow"], key: "stepFlowKey" }))
+  }
+  return flows
 }
 
 /** The id of a step that loops back is an alias for its target. */
@@ -274,4 +286,4 @@ function loopingBack(branch: readonly Step[], before: Before, report: DocumentRe
   return [...branch.slice(0, -1), back]
 }
 
-const IGNORED: readonly (keyof StepData)[] = ["prompt", "retry", "timeout", "on_error"]
+const IGNORED: readonly (keyof StepData)[] = ["prompt", "retry", "timeout", "flow", "on_error"]

@@ -230,12 +230,12 @@ const ANY = ["id", "type", "name", "description", "when"] as const
 const RUN = ["retry", "timeout", "on_error"] as const
 
 const FIELDS: Readonly<Record<StepType, readonly (keyof StepData)[]>> = {
-  agent: [...RUN, "prompt", "loop"],
+  agent: [...RUN, "flow", "prompt", "loop"],
   condition: ["retry", "timeout", "condition", "true", "false"],
   parallel: [...RUN, "steps"],
   human: [...RUN, "prompt", "choices", "schema", "to", "default"],
   wait: [...RUN, "signal", "schema", "default"],
-  tool: [...RUN, "tool", "toolset", "agent", "args"],
+  tool: [...RUN, "flow", "tool", "toolset", "agent", "args"],
   workflow: [...RUN, "file", "prompt"],
   map: [...RUN, "over", "step", "steps", "concurrency"],
   team: [...RUN, "prompt", ...TEAM_FIELDS],

@@ -12,7 +12,7 @@ import {
 import { RESEARCH_ROLES } from "../../patterns/research/index.ts"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 import { tryRead } from "../dialect-input.ts"
-import { durationShape, flowShape } from "../flow.ts"
+import { durationShape, flowShape, nodeFlowShape } from "../flow.ts"
 
 const text = z.string()
 const nonEmpty = text.min(1)
@@ -86,6 +86,7 @@ const stepFields = {
     .describe("The step runs if this holds; otherwise it is skipped."),
   retry: retryShape.optional(),
   timeout: durationShape.optional(),
+  flow: nodeFlowShape,
   on_error: z
     .enum(["fail", "continue"])
     .optional()

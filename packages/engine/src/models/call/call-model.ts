@@ -14,6 +14,7 @@ import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-
 import { addUsage, SuperstepError } from "../../core/index.ts"
 import { type Clock, systemClock } from "../../runtime/index.ts"
 import {
+  limitOf,
   type Model,
   type ModelCall,
   type ModelReply,
@@ -26,7 +27,13 @@ import { CallMeter, estimateInput, RequestUsage } from "../usage.ts"
 import { wireCall } from "../wire/wire-call.ts"
 import { type CallFailure, callFailure, providerError } from "./call-failure.ts"
 import { Deadline, orStopped, pause, stopError } from "./deadline.ts"
-import { type ProviderLimits, retryWindows } from "./provider-limits.ts"
+import {
+  enterModel,
+  type LimitedCall,
+  type LimitedPlace,
+  type ProviderLimits,
+  retryWindows,
+} from "./provider-limits.ts"
 import { replyOf } from "./reply.ts"
 import { StreamedReply } from "./reply-stream.ts"
 
@@ -61,7 +68,10 @@ export interface CallModelOptions {
   readonly idleTimeout?: number | undefined
   readonly clock?: Clock | undefined
   readonly prices?: PriceTable | undefined
+  /** For models whose configuration has no limits of its own. */
   readonly limits?: ProviderLimits | undefined
+  /** The slots that the run shares with other processes: limits count there. */
+  readonly slots?: LimitedCall["slots"]
   /** A random number from 0 to 1, for jitter: calls that failed together must not all retry at the same time. */
   readonly random?: (() => number) | undefined
 }
@@ -74,7 +84,8 @@ export async function callModel(
   const { timeout, clock = systemClock } = options
   const deadline = timeout === undefined ? undefined : new Deadline(options.signal, clock)
   if (timeout !== undefined) deadline?.set(timeout, () => callTimedOut(models, timeout))
-  const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits } = options
+  const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits, slots } =
+    options
   const { prices = defaultPrices(), random = Math.random, meter = new CallMeter() } = options
   // Always the same shape, because every call reads it.
   const environment: CallEnvironment = {
@@ -89,6 +100,7 @@ export async function callModel(
     idleTimeout,
     prices,
     limits,
+    slots,
     random,
   }
   try {
@@ -223,9 +235,9 @@ async function tryOnce(
   environment: CallEnvironment,
   maxDelay: number,
 ): Promise<ModelReply | CallFailure> {
-  const { limits, clock, signal, meter, prices } = environment
+  const { clock, signal, meter, prices } = environment
   if (signal.aborted) throw stopError(signal)
-  const entering = limits?.enter(providerOf(model), estimateInput(call), signal)
+  const entering = enterLimits(model, call, environment)
   const slot = entering === undefined ? undefined : await entering
   let used: number | undefined
   let hold: number | undefined
@@ -246,6 +258,24 @@ async function tryOnce(
   } finally {
     slot?.leave(used, hold)
   }
+}
+
+/** Undefined for a model without limits. */
+function enterLimits(
+  model: Model,
+  call: ModelCall,
+  { limits, clock, signal, slots }: CallEnvironment,
+): Promise<LimitedPlace> | undefined {
+  const own = limitOf(model)
+  if (own === undefined && limits === undefined) return undefined
+  const limited = {
+    provider: providerOf(model),
+    model: modelName(model),
+    tokens: estimateInput(call),
+    signal,
+    slots,
+  }
+  return own === undefined ? limits?.enter(limited) : enterModel(own, limited, clock)
 }
 
 function failed(all: readonly Candidate[]): SuperstepError {

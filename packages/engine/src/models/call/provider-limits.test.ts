@@ -8,7 +8,7 @@ function gate(limit: ProviderLimit) {
   const inside: string[] = []
   const places = new Map<string, LimitedPlace>()
   const enter = (name: string, tokens = 1, signal = new AbortController().signal) => {
-    const place = limits.enter("acme", tokens, signal)
+    const place = limits.enter({ provider: "acme", model: "acme/m", tokens, signal })
     return place?.then((given) => {
       inside.push(name)
       places.set(name, given)
@@ -25,7 +25,8 @@ function gate(limit: ProviderLimit) {
 
 test("a provider without limits has no gate", () => {
   const { limits } = gate({ concurrency: 1 })
-  expect(limits.enter("other", 1, new AbortController().signal)).toBeUndefined()
+  const { signal } = new AbortController()
+  expect(limits.enter({ provider: "other", model: "other/m", tokens: 1, signal })).toBeUndefined()
 })
 
 test("the number of concurrent calls is limited, first come, first served (L1)", async () => {
@@ -52,13 +53,9 @@ test("leaving twice frees one slot (L2)", async () => {
   expect(inside).toEqual(["a", "b"])
 })
 
-test("the number of calls per minute is limited, even if earlier calls have ended", async () => {
+test("a minute's requests may begin at once after a pause, then as many as a minute refills", async () => {
   const { clock, enter, leave, inside } = gate({ perMinute: 2 })
-  enter("a")
-  await clock.advance(30_000)
-  enter("b")
-  enter("c")
-  enter("d")
+  for (const name of ["a", "b", "c", "d"]) enter(name)
   await settled()
   leave("a")
   leave("b")
@@ -82,9 +79,10 @@ test("the tokens of a minute are estimated first, and corrected by the reply", a
   leave("a", 400)
   await settled()
   expect(inside).toEqual(["a", "b"])
+  // Nothing is left, and a minute's tokens are owed.
   leave("b", 5_000)
-  enter("c", 1)
-  await clock.advance(59_999)
+  enter("c", 100)
+  await clock.advance(65_999)
   expect(inside).toEqual(["a", "b"])
   await clock.advance(1)
   expect(inside).toEqual(["a", "b", "c"])
@@ -94,13 +92,31 @@ test("a small call does not overtake a large one (L1), and one larger than a min
   const { clock, enter, inside } = gate({ tokensPerMinute: 1_000 })
   enter("a", 100)
   enter("huge", 50_000)
-  enter("small", 1)
+  enter("small", 1_000)
   await settled()
   expect(inside).toEqual(["a"])
-  await clock.advance(60_000)
+  await clock.advance(6_000)
   expect(inside).toEqual(["a", "huge"])
-  await clock.advance(60_000)
+  await clock.advance(59_999)
+  expect(inside).toEqual(["a", "huge"])
+  await clock.advance(1)
   expect(inside).toEqual(["a", "huge", "small"])
+})
+
+test("limits of a model come before those of its provider, and limits of one pool count together", async () => {
+  const clock = manualClock(1_000_000)
+  const limits = providerLimits(
+    { acme: { concurrency: 1 }, "acme/big": { concurrency: 1 }, other: { concurrency: 1, pool: "acme" } },
+    { clock },
+  )
+  const inside: string[] = []
+  const enter = (model: string) =>
+    limits
+      .enter({ provider: model.split("/")[0] ?? "", model, tokens: 1, signal: new AbortController().signal })
+      ?.then(() => inside.push(model))
+  for (const model of ["acme/small", "acme/tiny", "acme/big", "other/m"]) enter(model)
+  await settled()
+  expect(inside).toEqual(["acme/small", "acme/big"])
 })
 
 test("a call that stops waiting leaves the queue, and the others move up (L2)", async () => {
@@ -168,8 +184,8 @@ test("a Retry-After blocks all calls until then (L4), including later ones", asy
 })
 
 test.each([
-  [{ concurrency: 0 }, 'The limit "concurrency" of provider "acme" must be a whole number of at least 1.'],
-  [{ perMinute: 1.5 }, 'The limit "perMinute" of provider "acme" must be a whole number of at least 1.'],
+  [{ concurrency: 0 }, 'The limit "concurrency" of "acme" must be a whole number of at least 1.'],
+  [{ perMinute: 1.5 }, 'The limit "perMinute" of "acme" must be a whole number of at least 1.'],
   [
     { rpm: 5 },
     '"rpm" is not a limit of a provider; the limits are concurrency, perMinute and tokensPerMinute.',

@@ -1,31 +1,47 @@
 /**
- * Limits the calls to a provider: how many at once and per minute, across all callers that share the limits.
+ * Limits the requests to a provider: how many at once and per minute. A run with a store shares them with all processes on that
+ * store, by slots; other calls share them within the process.
  *
  * Invariants:
- * L1 first come, first served: no call overtakes another, so a large call is not starved by small ones.
- * L2 a call that leaves the queue or ends frees its slot, once.
- * L3 a call that exceeds the tokens of a minute is admitted when that minute has no other call.
- * L4 when the provider answers one call with `Retry-After`, no call is admitted until then.
+ * L1 first come, first served: nobody overtakes, so a large call is not starved by small ones.
+ * L2 a call that leaves the queue or ends frees its place, once.
+ * L3 a call that is larger than a minute's tokens is let in when nothing else was begun for a minute.
+ * L4 when the provider answers one call with `Retry-After`, no call is admitted until then, in any process.
  */
 import { SuperstepError } from "../../core/index.ts"
-import { type Clock, systemClock } from "../../runtime/index.ts"
+import { type AskedSlot, type Clock, SlotKeeper, type SlotLane, systemClock } from "../../runtime/index.ts"
+import { memorySlots } from "../../stores/index.ts"
 import { stopError } from "./deadline.ts"
 
 export interface ProviderLimit {
-  /** The maximum number of concurrent calls. */
+  /** Requests at the same time. */
   readonly concurrency?: number | undefined
-  /** The maximum number of calls started within any 60 seconds. */
+  /** Requests begun in a minute: after a pause so many at once, then evenly spread. */
   readonly perMinute?: number | undefined
-  /**
-   * The maximum number of input and output tokens of the calls started within any 60 seconds; estimated until the reply
-   * arrives.
-   */
+  /** Tokens of requests, input and output, in a minute, in the same way; estimated until the reply tells. */
   readonly tokensPerMinute?: number | undefined
+  /**
+   * Limits with the same pool count together. Default: the provider, or the model for limits of a model. Name it, for
+   * example after the key, if one provider has several accounts.
+   */
+  readonly pool?: string | undefined
 }
 
 export interface ProviderLimits {
-  /** Waits for a slot. Undefined for a provider without limits. */
-  enter(provider: string, tokens: number, signal: AbortSignal): Promise<LimitedPlace> | undefined
+  /** Waits for a place. Undefined for a model without limits. */
+  enter(call: LimitedCall): Promise<LimitedPlace> | undefined
+}
+
+/** A request that is about to be sent. */
+export interface LimitedCall {
+  readonly provider: string
+  /** `provider/model`. */
+  readonly model: string
+  /** How many it is expected to use. */
+  readonly tokens: number
+  readonly signal: AbortSignal
+  /** The slots that the run shares with other processes. */
+  readonly slots?: Pick<SlotKeeper, "take"> | undefined
 }
 
 export interface LimitedPlace {
@@ -40,131 +56,106 @@ export interface ProviderLimitsOptions {
   readonly clock?: Clock | undefined
 }
 
-/** Limits by provider: `{ openai: { concurrency: 8, perMinute: 500 } }`. */
+/** By provider or model: `{ openai: { concurrency: 8, perMinute: 500 }, "openai/gpt-5": { tokensPerMinute: 30_000 } }`. */
 export function providerLimits(
   limits: Readonly<Record<string, ProviderLimit>>,
   { clock = systemClock }: ProviderLimitsOptions = {},
 ): ProviderLimits {
-  const gates = new Map<string, Gate>()
-  for (const [provider, limit] of Object.entries(limits)) {
-    check(provider, limit)
-    gates.set(provider, new Gate(limit, clock))
+  const known = new Map(Object.entries(limits))
+  for (const [name, limit] of known) checkProviderLimit(name, limit)
+  const own = new SlotKeeper(
+    memorySlots(() => true),
+    clock,
+    "",
+  )
+  return {
+    enter(call) {
+      const name = known.has(call.model) ? call.model : call.provider
+      const limit = known.get(name)
+      return limit && enterPool(limit, limit.pool ?? name, call, call.slots ?? own, clock)
+    },
   }
-  return { enter: (provider, tokens, signal) => gates.get(provider)?.enter(tokens, signal) }
+}
+
+const inProcess = new WeakMap<Clock, SlotKeeper>()
+
+/** Waits for a place within the limits of a model's configuration. */
+export function enterModel(limit: ProviderLimit, call: LimitedCall, clock: Clock): Promise<LimitedPlace> {
+  let own = inProcess.get(clock)
+  if (own === undefined) {
+    own = new SlotKeeper(
+      memorySlots(() => true),
+      clock,
+      "",
+    )
+    inProcess.set(clock, own)
+  }
+  return enterPool(limit, limit.pool ?? call.model, call, call.slots ?? own, clock)
 }
 
 const MINUTE = 60_000
 
-interface Begun {
-  readonly at: number
-  tokens: number
+function lanesOf({ concurrency, perMinute, tokensPerMinute }: ProviderLimit, tokens: number): SlotLane[] {
+  const rate = (most: number) => ({ every: MINUTE / most, burst: most })
+  return [
+    ...(concurrency === undefined ? [] : [{ name: "concurrency", max: concurrency }]),
+    ...(perMinute === undefined ? [] : [{ name: "requests", rate: rate(perMinute) }]),
+    ...(tokensPerMinute === undefined ? [] : [{ name: TOKENS, rate: rate(tokensPerMinute), cost: tokens }]),
+  ]
 }
 
-interface Waiting {
-  readonly tokens: number
-  readonly admit: (begun: Begun) => void
-}
+const TOKENS = "tokens"
 
-class Gate {
-  readonly #limit: ProviderLimit
-  readonly #clock: Clock
-  readonly #queue: Waiting[] = []
-  /** Calls of the last minute, the oldest first. */
-  #begun: Begun[] = []
-  #held: { readonly from: number; readonly until: number } | undefined
-  #atWork = 0
-  #cancelTimer: (() => void) | undefined
-
-  constructor(limit: ProviderLimit, clock: Clock) {
-    this.#limit = limit
-    this.#clock = clock
-  }
-
-  enter(tokens: number, signal: AbortSignal): Promise<LimitedPlace> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(stopError(signal))
-      const leaveQueue = () => {
-        this.#queue.splice(this.#queue.indexOf(waiting), 1)
-        reject(stopError(signal))
-        this.#admit()
-      }
-      const admit = (begun: Begun) => {
-        signal.removeEventListener("abort", leaveQueue)
-        resolve({ leave: once((used, hold) => this.#leave(begun, used, hold)) })
-      }
-      const waiting: Waiting = { tokens, admit }
-      this.#queue.push(waiting)
-      signal.addEventListener("abort", leaveQueue, { once: true })
-      this.#admit()
-    })
-  }
-
-  #leave(begun: Begun, used: number | undefined, hold: number | undefined): void {
-    this.#atWork--
-    if (used !== undefined) begun.tokens = used
-    if (hold !== undefined) this.#hold(hold)
-    this.#admit()
-  }
-
-  #hold(milliseconds: number): void {
-    const now = this.#clock.now()
-    const until = now + milliseconds
-    const isLonger = this.#held === undefined || until > this.#held.until || now < this.#held.from
-    if (isLonger) this.#held = { from: now, until }
-  }
-
-  #admit(): void {
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    const now = this.#clock.now()
-    // A clock that was set back must not block calls.
-    this.#begun = this.#begun.filter(({ at }) => at <= now && now - at < MINUTE)
-    if (this.#held !== undefined && (now >= this.#held.until || now < this.#held.from)) this.#held = undefined
-    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
-      if (this.#atWork >= (this.#limit.concurrency ?? Number.POSITIVE_INFINITY)) return
-      if (this.#held !== undefined) return this.#scheduleAdmission(this.#held.until)
-      const [oldest] = this.#begun
-      if (oldest !== undefined && !this.#hasRoom(next.tokens))
-        return this.#scheduleAdmission(oldest.at + MINUTE)
-      this.#queue.shift()
-      const begun = { at: now, tokens: next.tokens }
-      this.#begun.push(begun)
-      this.#atWork++
-      next.admit(begun)
+function enterPool(
+  limit: ProviderLimit,
+  pool: string,
+  { tokens, signal }: LimitedCall,
+  slots: Pick<SlotKeeper, "take">,
+  clock: Clock,
+): Promise<LimitedPlace> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(stopError(signal))
+    const lanes = lanesOf(limit, tokens)
+    let asked: AskedSlot | undefined
+    const giveUp = () => {
+      asked?.leave()
+      reject(stopError(signal))
     }
-  }
-
-  #hasRoom(tokens: number): boolean {
-    const { perMinute, tokensPerMinute } = this.#limit
-    if (perMinute !== undefined && this.#begun.length >= perMinute) return false
-    if (tokensPerMinute === undefined) return true
-    const used = this.#begun.reduce((sum, begun) => sum + begun.tokens, 0)
-    return used === 0 || used + tokens <= tokensPerMinute
-  }
-
-  #scheduleAdmission(at: number): void {
-    this.#cancelTimer = this.#clock.setTimer(at, () => this.#admit())
-  }
+    const leave = (used?: number, hold?: number) => {
+      const costs = lanes.map(({ name }) => (name === TOKENS ? used : undefined))
+      asked?.leave({ costs, closeFor: hold })
+    }
+    signal.addEventListener("abort", giveUp, { once: true })
+    asked = slots.take(
+      { pool: `model ${pool}`, lanes, score: clock.now() },
+      {
+        onTaken() {
+          signal.removeEventListener("abort", giveUp)
+          resolve({ leave })
+        },
+        onError(error) {
+          signal.removeEventListener("abort", giveUp)
+          reject(error)
+        },
+      },
+    )
+  })
 }
 
-function once(leave: (tokens?: number, hold?: number) => void): LimitedPlace["leave"] {
-  let isOver = false
-  return (tokens, hold) => {
-    if (isOver) return
-    isOver = true
-    leave(tokens, hold)
-  }
-}
+const NAMES = ["concurrency", "perMinute", "tokensPerMinute"]
 
-function check(provider: string, limit: ProviderLimit): void {
+export function checkProviderLimit(owner: string, { pool, ...limit }: ProviderLimit): void {
+  const refuse = (text: string) => new SuperstepError("LIMIT_INVALID", text, { retryable: false })
   for (const [name, value] of Object.entries(limit)) {
-    const isKnown = name === "concurrency" || name === "perMinute" || name === "tokensPerMinute"
+    const isKnown = NAMES.includes(name)
     if (isKnown && (value === undefined || (Number.isSafeInteger(value) && value >= 1))) continue
-    const text = isKnown
-      ? `The limit "${name}" of provider "${provider}" must be a whole number of at least 1.`
-      : `"${name}" is not a limit of a provider; the limits are concurrency, perMinute and tokensPerMinute.`
-    throw new SuperstepError("LIMIT_INVALID", text, { retryable: false })
+    throw refuse(
+      isKnown
+        ? `The limit "${name}" of "${owner}" must be a whole number of at least 1.`
+        : `"${name}" is not a limit of a provider; the limits are concurrency, perMinute and tokensPerMinute.`,
+    )
   }
+  if (pool !== undefined && typeof pool !== "string") throw refuse(`The pool of "${owner}" must be a name.`)
 }
 
 // Models that answered with `Retry-After`, shared by all calls of the process that use the same clock. A call with several

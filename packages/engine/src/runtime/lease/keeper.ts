@@ -23,6 +23,7 @@ import type { RunHost } from "../run/run-host.ts"
 import { bufferSignals, isAccepted } from "./buffer-signals.ts"
 import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holders.ts"
 import { LoopWatch } from "./loop-watch.ts"
+import { SlotKeeper } from "./slot-keeper.ts"
 
 /** Error codes of runs that stop here and can continue elsewhere. */
 const LOST = ["JOURNAL_LOST", "STORE_WRITE_FAILED"]
@@ -51,6 +52,7 @@ export class Keeper {
   readonly watch: Watch
   /** Undefined: any number of runs may execute here. */
   readonly places: Places | undefined
+  readonly slots: SlotKeeper
   readonly #holder: Holder
   readonly #lease: number
   readonly #options: KeeperOptions
@@ -83,6 +85,7 @@ export class Keeper {
     const here = thisProcess()
     this.store = store
     this.places = options.concurrency === undefined ? undefined : new Places(options.concurrency)
+    this.slots = new SlotKeeper(store.slots, options.clock, this.id)
     this.#holder = { ...here, machine: options.machine ?? here.machine, id: this.id }
     this.#lease = lease
     this.#options = options
@@ -420,6 +423,7 @@ export class Keeper {
   /** Releases everything. */
   async end(): Promise<void> {
     this.#ended = true
+    this.slots.close()
     this.#loop?.stop()
     this.#stopServing()
     await this.#verifying?.catch(() => undefined)

@@ -48,6 +48,14 @@ export type LiveEvent =
       readonly message: string
       readonly data?: Json | undefined
     }
+  | {
+      /** The task waits until its node's limits across processes admit it. */
+      readonly type: "slot.waiting"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly pool: string
+      readonly lanes: readonly string[]
+    }
 
 /** Live events are missing here: the watcher was too slow, or the process that sent them died. */
 interface LiveGap {
@@ -61,6 +69,7 @@ const LIVE: ReadonlySet<RunEvent["type"]> = new Set([
   "log",
   "model.delta",
   "output.partial",
+  "slot.waiting",
   "tool.progress",
   "live.gap",
 ])

@@ -16,7 +16,7 @@ import type {
 } from "../../core/index.ts"
 import type { Channel, JsonOnly, Reducer } from "./channel.ts"
 import type { Clock } from "./clock.ts"
-import type { ProgramFlow } from "./flow.ts"
+import type { NodeFlow, ProgramFlow } from "./flow.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { Labels } from "./stored.ts"
 import type { Schema } from "./values.ts"
@@ -38,6 +38,8 @@ export interface NodeFunctions {
   readonly onAnswer?: BoundHandler | undefined
   /** Validates what a handler returns. */
   readonly output?: Schema | undefined
+  /** Limits its tasks, across processes. */
+  readonly flow?: NodeFlow | undefined
 }
 
 export type Condition = (message: never) => boolean | Promise<boolean>
@@ -69,10 +71,16 @@ export interface ProgramNode extends NodeFunctions {
 }
 
 export function programNode(node: GraphNode, functions: NodeFunctions, router: MessageRouter): ProgramNode {
-  const { handlers, onAnswer, output } = functions
+  const { handlers, onAnswer, output, flow } = functions
   const [first] = handlers
   const only = handlers.length === 1 && first?.schema === undefined ? first : undefined
-  return { node, handlers, onAnswer, output, router, only, returned: `What "${node.id}" returned` }
+  return { node, handlers, onAnswer, output, flow, router, only, returned: `What "${node.id}" returned` }
+}
+
+/** Answers go to the node's answer handler, all other messages to its other handlers. */
+export function handlersFor({ handlers, onAnswer }: ProgramNode, isAnswer: boolean): readonly BoundHandler[] {
+  if (!isAnswer) return handlers
+  return onAnswer === undefined ? [] : [onAnswer]
 }
 
 export interface Program {

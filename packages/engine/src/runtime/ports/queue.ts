@@ -14,7 +14,7 @@
  */
 import type { RunId } from "../../core/index.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
-import { type Lane, type LaneLimit, laneId } from "./run-flow.ts"
+import { type Lane, type LaneLimit, laneId, rateAdmitsAt } from "./run-flow.ts"
 import type { JournalRecord, StoredRun } from "./stored.ts"
 
 export interface ClaimQuery {
@@ -101,8 +101,7 @@ export class LaneStates {
     let admittedAt = this.#now
     for (const { id, limit } of limited) {
       if (!isFirst || limit?.rate === undefined) continue
-      const { every, burst } = limit.rate
-      admittedAt = Math.max(admittedAt, this.#paid(id) - (burst - 1) * every)
+      admittedAt = Math.max(admittedAt, rateAdmitsAt(limit.rate, this.#paid(id)))
     }
     if (admittedAt <= this.#now) return true
     this.nextAt = Math.min(this.nextAt ?? Number.POSITIVE_INFINITY, admittedAt)

@@ -27,8 +27,19 @@ export interface LaneLimit {
   readonly name: string
   /** How many runs of a lane are held at the same time. */
   readonly max?: number | undefined
-  /** How often runs of a lane start: one every `every` milliseconds, and up to `burst` at once after a pause. */
-  readonly rate?: { readonly every: number; readonly burst: number } | undefined
+  /** How often runs of a lane start. */
+  readonly rate?: LaneRate | undefined
+}
+
+/** One every so many milliseconds, and up to `burst` at once after a pause. */
+export interface LaneRate {
+  readonly every: number
+  readonly burst: number
+}
+
+/** When the rate of a lane admits what counts for `cost` starts. What is larger than a burst is admitted after a full pause. */
+export function rateAdmitsAt({ every, burst }: LaneRate, paidUntil: number, cost = 1): number {
+  return paidUntil + (Math.min(cost, burst) - burst) * every
 }
 
 export const DEFAULT_QUEUE = "default"

@@ -9,6 +9,7 @@ import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
+import type { Slots } from "./slots.ts"
 import type {
   Amount,
   Dismissal,
@@ -116,6 +117,8 @@ export interface Store {
   readonly queue: RunQueue
   /** Events about runs for durable consumers. */
   readonly subscriptions: Subscriptions
+  /** Limits parts of runs: tasks of nodes, requests to models. */
+  readonly slots: Slots
 
   // Mail to the holder of a run
 

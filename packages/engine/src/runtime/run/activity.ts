@@ -21,10 +21,12 @@ interface ActiveRun {
   readonly restored: { readonly size: number } | undefined
   wakeAt(): number | undefined
   hasCaughtUp(): boolean
+  /** Tasks whose handlers execute, or wait for a slot. */
+  runningTasks(): number
   afterDurable(callback: () => void): void
 }
 
-/** A run that queues for a place executes nothing, and is due at once for a process with a free place. */
+/** A run that queues for a place, or waits for slots, executes nothing, and is due at once for another process. */
 const QUEUED = { wakeAt: () => undefined }
 
 /** Runs when every promise that follows from settled ones is settled. Taken at load time: tests may fake timers. */
@@ -40,6 +42,8 @@ export class Activity {
   #queueing: ReturnType<typeof deferred> | undefined
   /** A check whether it still needs its place is scheduled. */
   #isLeaving = false
+  /** Tasks that have waited for a slot for a while. */
+  #slotWaits = 0
 
   constructor(run: ActiveRun, places: Pick<Places, "take" | "leave"> | undefined) {
     this.#run = run
@@ -58,6 +62,25 @@ export class Activity {
     return this.#busyFrames === 0 && this.#steps === 0 && (restored === undefined || restored.size === 0)
   }
 
+  /** Whether everything that the run executes waits for slots. */
+  get isResting(): boolean {
+    return this.#slotWaits > 0 && this.#steps === 0 && this.#run.runningTasks() === this.#slotWaits
+  }
+
+  /** A task has waited for a slot for a while, or waits no longer. */
+  changeSlotWaits(by: 1 | -1): void {
+    this.#slotWaits += by
+    if (by === 1) this.restAgain()
+    else if (this.#run.isStored && this.#run.row?.isIdle) this.#writeIdle(false)
+  }
+
+  /** If everything that it executes waits for slots, the run gives its place back, and its row says that it executes nothing. */
+  restAgain(): void {
+    if (!this.isResting) return
+    if (this.#run.isStored && this.#run.row?.isIdle === false) this.#writeIdle({})
+    this.leavePlaceLater()
+  }
+
   changeBusy(by: 1 | -1): void {
     this.#busyFrames += by
     if (by === -1) this.leavePlaceLater()
@@ -73,7 +96,7 @@ export class Activity {
   /** Updates the row for the next record. */
   follow(row: RunRow): void {
     const { isIdle } = this
-    if (!isIdle && this.place() !== undefined) row.setIdle(true, QUEUED)
+    if (!isIdle && (this.isResting || this.place() !== undefined)) row.setIdle(true, QUEUED)
     else row.setIdle(isIdle, this.#run)
   }
 
@@ -134,7 +157,8 @@ export class Activity {
   }
 
   #executesNothing(): boolean {
-    return this.#busyFrames === 0 && this.#steps === 0 && !this.#run.isDraining && !this.isQueued
+    const isBusy = this.#busyFrames > 0 && !this.isResting
+    return !isBusy && this.#steps === 0 && !this.#run.isDraining && !this.isQueued
   }
 }
 

@@ -1,4 +1,5 @@
 /** Contexts derived from a handler's context: with their own keys, or with the telemetry of their work. */
+import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { CallOptions, Context } from "../ports/program.ts"
 import type { WorkTelemetry } from "../ports/telemetry.ts"
@@ -68,6 +69,14 @@ export function leaveAtLimit(ctx: Context, leave: Leave): () => void {
   return register?.(leave) ?? (() => undefined)
 }
 
+/** Key of the slots that the run of a task shares with other processes. */
+export const SLOTS: unique symbol = Symbol.for("superstep.slots") as never
+
+/** Undefined for a run without a store. */
+export function slotsOf(ctx: Context): Pick<SlotKeeper, "take"> | undefined {
+  return (ctx as { readonly [SLOTS]?: Pick<SlotKeeper, "take"> | undefined })[SLOTS]
+}
+
 /** Key under which a task counts the answered model calls of an agent, which select the next reply of a script. */
 export const ENDED_CALLS: unique symbol = Symbol.for("superstep.endedCalls") as never
 
@@ -75,4 +84,23 @@ export const ENDED_CALLS: unique symbol = Symbol.for("superstep.endedCalls") as 
 export function endedCalls(ctx: Context, agent: string): number {
   const { [ENDED_CALLS]: ended } = ctx as { readonly [ENDED_CALLS]?: ((agent: string) => number) | undefined }
   return ended?.(agent) ?? ctx.usedBy(agent).modelCalls ?? 0
+}
+
+/**
+ * A handler may hold a promise that it does not await yet: stopping its task must not crash the process. An operation begun
+ * after the handler returned is a mistake, so its rejection stays unhandled.
+ */
+export function unlistened<T>(
+  operations: { checkOpen(call: string): void },
+  call: string,
+  begin: () => Promise<T>,
+): Promise<T> {
+  try {
+    operations.checkOpen(call)
+  } catch (error) {
+    return Promise.reject(error)
+  }
+  const promise = begin()
+  promise.catch(() => undefined)
+  return promise
 }

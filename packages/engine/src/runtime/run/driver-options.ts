@@ -1,6 +1,7 @@
 /** The options of a run's driver, the keeper that holds the run, and the driver's owner. */
 import type { RunId, RunStatus } from "../../core/index.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
+import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Store } from "../ports/store.ts"
 import type { Labels, Lease } from "../ports/stored.ts"
@@ -30,6 +31,7 @@ export interface DriverOptions {
 /** The keeper of the process, as the driver uses it. */
 export interface DriverKeeper {
   readonly places: Pick<Places, "take" | "leave"> | undefined
+  readonly slots: SlotKeeper
   /** K4. Undefined while the leases are known to be valid; otherwise resolves when they are again. */
   sure(): Promise<void> | undefined
   /** A task of the run has control from now on. */

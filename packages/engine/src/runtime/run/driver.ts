@@ -32,6 +32,7 @@ import { EarlyRecords } from "../journal/replay-events.ts"
 import { RunRow } from "../journal/run-row.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
 import { Watchers } from "../journal/watchers.ts"
+import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { LiveEvent } from "../ports/events.ts"
@@ -74,6 +75,7 @@ export class Driver implements FrameHost {
   readonly catchUp: CatchUp
   readonly row: RunRow | undefined
   readonly isProbe: boolean
+  readonly slots: SlotKeeper | undefined
   context: unknown
   #requests: RunRequests | undefined
   #signals: RunSignals | undefined
@@ -113,6 +115,7 @@ export class Driver implements FrameHost {
     this.store = store
     this.clock = options.clock
     this.isProbe = options.probe !== undefined
+    this.slots = this.isProbe ? undefined : options.keeper?.slots
     this.context = options.context
     this.row = store && new RunRow()
     this.#snapshots = store && new Snapshots(store)
@@ -283,7 +286,7 @@ export class Driver implements FrameHost {
     const { isBusy } = this.activity
     // While tasks are executing, only the end of the run is a result.
     if (!isBusy || this.isOver) this.#owner.checkResult()
-    if (isBusy) return
+    if (isBusy) return this.activity.restAgain()
     this.activity.leavePlaceLater()
     this.#owner.idle()
   }
@@ -385,6 +388,11 @@ export class Driver implements FrameHost {
 
   changeBusy(by: 1 | -1): void {
     this.activity.changeBusy(by)
+  }
+  runningTasks(): number {
+    let count = 0
+    for (const [, { machine }] of this.frames()) count += machine.running
+    return count
   }
   changeSteps(by: 1 | -1): void {
     this.activity.changeSteps(by)

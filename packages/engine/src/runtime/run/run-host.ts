@@ -105,6 +105,10 @@ export class RunHost implements DriverOwner {
   get isBusy(): boolean {
     return this.#driver.activity.isBusy
   }
+  /** Whether everything that it executes waits for slots. */
+  get isResting(): boolean {
+    return this.#driver.activity.isResting
+  }
   get isDurable(): boolean {
     return this.#driver.isDurable
   }

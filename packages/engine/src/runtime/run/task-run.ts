@@ -19,12 +19,14 @@ import {
   type WaitOutcome,
 } from "../../core/index.ts"
 import { freezeData } from "../../core/internal.ts"
+import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { Clock } from "../ports/clock.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import {
   type BoundHandler,
   type Context,
+  handlersFor,
   MultiOutput,
   type ProgramNode,
   type SendOptions,
@@ -33,27 +35,40 @@ import type { Labels } from "../ports/stored.ts"
 import type { RunTelemetry, TaskInfo, TaskOutcome, TaskTelemetry } from "../ports/telemetry.ts"
 import { ownValue, type Schema, type Validated, validate } from "../ports/values.ts"
 import { AttemptTimeLimit } from "./attempt-time-limit.ts"
-import { contextWith, ENDED_CALLS, LEAVES, type Leave, REPORT, TELEMETRY } from "./context.ts"
+import {
+  contextWith,
+  ENDED_CALLS,
+  LEAVES,
+  type Leave,
+  REPORT,
+  SLOTS,
+  TELEMETRY,
+  unlistened,
+} from "./context.ts"
 import type { HandlerKeys } from "./handler-keys.ts"
 import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
 import { groupsTaken } from "./router.ts"
 import type { Attempt } from "./task-calls.ts"
 import { type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
+import { type SlotFrame, TaskSlot } from "./task-slot.ts"
 
 /** The frame, as its tasks use it. */
 export interface TaskFrame extends OperationsFrame {
-  readonly host: OperationsFrame["host"] & {
-    readonly labels: Labels
-    readonly clock: Clock
-    /** The context that the run was started or resumed with, if any. */
-    readonly context: unknown
-    addReport(task: string, attempt: number, report: AgentReport): void
-    /** The frame of the run itself. */
-    readonly root: { readonly machine: Machine }
-    /** Whether live events have a watcher, now or soon. */
-    readonly mayBeWatched: boolean
-  }
+  readonly host: OperationsFrame["host"] &
+    SlotFrame["host"] & {
+      /** Undefined where nothing is limited across processes. */
+      readonly slots: SlotKeeper | undefined
+      readonly labels: Labels
+      readonly clock: Clock
+      /** The context that the run was started or resumed with, if any. */
+      readonly context: unknown
+      addReport(task: string, attempt: number, report: AgentReport): void
+      /** The frame of the run itself. */
+      readonly root: { readonly machine: Machine }
+      /** Whether live events have a watcher, now or soon. */
+      readonly mayBeWatched: boolean
+    }
   readonly telemetry: RunTelemetry | undefined
   /** Another process started it, so its earlier times cannot be compared. */
   readonly isRestored: boolean
@@ -71,6 +86,7 @@ export class TaskRun implements Context, Attempt {
   #returned = false
   #operations: TaskOperations | undefined
   #timeLimit: AttemptTimeLimit | undefined
+  #slot: TaskSlot | undefined
   #telemetry: TaskTelemetry | undefined
   #leaves: Set<Leave> | undefined
 
@@ -83,6 +99,15 @@ export class TaskRun implements Context, Attempt {
   }
 
   start(): void {
+    const { flow } = this.#program
+    const { slots } = this.#frame.host
+    // An answer has no key.
+    if (flow === undefined || slots === undefined || this.#task.answers !== undefined) return this.#begin()
+    this.#slot = new TaskSlot(flow, slots, this.#frame, this.#task, this, (error) => this.#fail(error))
+    this.#slot.take(() => this.#begin())
+  }
+
+  #begin(): void {
     const program = this.#program
     const { telemetry, host } = this.#frame
     if (telemetry !== undefined) this.#telemetry = telemetry.startTask(this.#taskInfo())
@@ -93,7 +118,7 @@ export class TaskRun implements Context, Attempt {
       this.#timeLimit = new AttemptTimeLimit(host, timeout, () => this.#timeUp(timeout))
     if (program.only !== undefined && this.#task.answers === undefined)
       this.#invoke(program.only, this.#task.message)
-    else this.#choose(handlersFor(program, this.#task), 0, [])
+    else this.#choose(handlersFor(program, this.#task.answers !== undefined), 0, [])
   }
 
   /** The first handler whose schema accepts the message receives the parsed value. */
@@ -330,6 +355,7 @@ export class TaskRun implements Context, Attempt {
     this.#over = true
     if (this.#task.memo !== undefined) this.#frame.host.catchUp.end(this.#frame.key, this.#task.id)
     this.#timeLimit?.stop()
+    this.#slot?.end()
     this.#operations?.abandonCalls(left)
     if (this.#task.attachment === this) this.#task.attachment = undefined
   }
@@ -363,7 +389,11 @@ export class TaskRun implements Context, Attempt {
 
   /** The outcome that the handler waited for. */
   resume(key: string, outcome: WaitOutcome): void {
-    if (this.#operations?.resume(key, outcome)) this.#timeLimit?.go()
+    const resume = () => {
+      if (this.#operations?.resume(key, outcome)) this.#timeLimit?.go()
+    }
+    if (this.#slot === undefined) resume()
+    else this.#slot.take(resume)
   }
 
   /** Whether the handler waits for everything that its task waits for. */
@@ -390,9 +420,11 @@ export class TaskRun implements Context, Attempt {
   }
   onWait(): void {
     this.#timeLimit?.stop()
+    this.#slot?.wait()
   }
   onResume(): void {
     this.#timeLimit?.go()
+    this.#slot?.stay()
   }
   trace(): string | undefined {
     return this.#telemetry?.trace
@@ -475,6 +507,12 @@ export class TaskRun implements Context, Attempt {
       this.#leaves.add(leave)
       return () => this.#leaves?.delete(leave)
     }
+  }
+  get [SLOTS](): Pick<SlotKeeper, "take"> | undefined {
+    const { slots, runId } = this.#frame.host
+    return (
+      slots && { take: (wish, listener) => slots.take({ by: { runId, node: this.node }, ...wish }, listener) }
+    )
   }
   /** For scripted models: how many calls of the agent were answered before. */
   get [ENDED_CALLS](): (agent: string) => number {
@@ -560,24 +598,3 @@ export function attemptOf({ attachment }: Task): TaskRun | undefined {
 }
 
 const NONE: readonly Send[] = []
-
-/**
- * A handler may hold a promise that it does not await yet: stopping its task must not crash the process. An operation begun
- * after the handler returned is a mistake, so its rejection stays unhandled.
- */
-function unlistened<T>(operations: TaskOperations, call: string, begin: () => Promise<T>): Promise<T> {
-  try {
-    operations.checkOpen(call)
-  } catch (error) {
-    return Promise.reject(error)
-  }
-  const promise = begin()
-  promise.catch(() => undefined)
-  return promise
-}
-
-/** Answers go to the node's answer handler, all other messages to its other handlers. */
-function handlersFor({ handlers, onAnswer }: ProgramNode, task: Task): readonly BoundHandler[] {
-  if (task.answers === undefined) return handlers
-  return onAnswer === undefined ? [] : [onAnswer]
-}

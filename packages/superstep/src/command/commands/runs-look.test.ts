@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import { type Holder, Runtime } from "@superstep/engine"
+import { type Holder, node, Runtime, workflow } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import { superstep, testIo } from "../test-io.test-support.ts"
 import review from "./review-flow.test-support.ts"
@@ -23,6 +23,44 @@ async function thisHolder(): Promise<Holder> {
 function fits(text: string): void {
   for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
 }
+
+test("runs show says what a run waits for", async () => {
+  const io = await withRuns({})
+  const store = openFile(io)
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  const limited = workflow("limited")
+    .start(
+      node({
+        id: "fetch",
+        flow: { concurrency: { max: 1, key: (tenant: string) => tenant } },
+        run: async () => {
+          await promise
+          return "done"
+        },
+      }),
+    )
+    .build()
+  const runtime = new Runtime({ store, workflows: [limited] })
+  const first = runtime.start(limited, "acme", { runId: "first" })
+  while (!(await store.slots.ofRun("first")).some(({ taken }) => taken)) await store.runs({})
+  const second = runtime.start(limited, "acme", { runId: "second" })
+  while ((await store.slots.ofRun("second")).length === 0) await store.runs({})
+  const { stdout } = await superstep(["runs", "show", "second"], io)
+  expect(stdout.replace(/\s+/g, " ")).toContain(
+    "waits for a slot of limited/fetch (concurrency acme) for node fetch, next in line",
+  )
+  const json = JSON.parse((await superstep(["runs", "show", "second", "--json"], io)).stdout)
+  expect(json.slots).toEqual([
+    { node: "fetch", pool: "limited/fetch", lanes: ["concurrency acme"], taken: false, ahead: 0 },
+  ])
+  resolve()
+  await Promise.all([first, second])
+  await runtime.close()
+  await store.close()
+})
 
 describe("runs list", () => {
   test("shows the newest runs first, with short ids, in 80 columns", async () => {

@@ -26,9 +26,12 @@ export function showCommand(cli: Cli): Command {
 async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags): Promise<void> {
   const run = await findRun(store, id)
   const view = await viewOf(store, run.runId)
-  if (flags.json) return out.line(jsonText({ ...runData(run, view), status: await shownStatus(store, run) }))
+  const slots = await store.slots.ofRun(run.runId)
+  if (flags.json) {
+    return out.line(jsonText({ ...runData(run, view), slots, status: await shownStatus(store, run) }))
+  }
   const holder = await liveHolder(store, run)
-  printRun(out, { run, view, holder, now: Date.now(), storeFlag: storeFlagOf(flags) })
+  printRun(out, { run, view, holder, slots, now: Date.now(), storeFlag: storeFlagOf(flags) })
 }
 
 function runData(run: StoredRun, view: RunView) {

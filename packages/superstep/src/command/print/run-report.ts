@@ -7,6 +7,7 @@ import {
   processOf,
   type Store,
   type StoredRun,
+  type StoredSlot,
   type StoredStatus,
   type Usage,
 } from "@superstep/engine"
@@ -40,6 +41,8 @@ export interface RunReport {
   readonly view: RunView
   /** The live process that executes the run. */
   readonly holder?: Holder | undefined
+  /** What its nodes have or wait for, of limits across runs. */
+  readonly slots: readonly StoredSlot[]
   readonly now: number
   /** ` --store …`, unless the store is the default one. */
   readonly storeFlag: string
@@ -78,7 +81,7 @@ export function printRun(out: Terminal, report: RunReport): void {
   printEnd(out, report)
 }
 
-function printHead(out: Terminal, { run, view, holder, now }: RunReport): void {
+function printHead(out: Terminal, { run, view, holder, slots, now }: RunReport): void {
   const { startedAt = run.createdAt, finishedAt, superstep } = view
   const { forkOf, labels, thread, pinned } = run
   const isStopped = run.status === "running" && holder === undefined
@@ -99,8 +102,15 @@ function printHead(out: Terminal, { run, view, holder, now }: RunReport): void {
     ["thread", thread],
     ["fork of", forkOf && `${forkOf.runId}, at record ${forkOf.seq}`],
     ["process", holder ? `${holder.pid} on ${machineOf(holder)}` : isStopped ? "none" : undefined],
+    ...slots.filter(({ taken }) => !taken).map((slot) => ["waits for", waitText(slot)] as const),
     ["kept", pinned ? "pinned: never pruned" : undefined],
   ])
+}
+
+/** `a slot of job/fetch (concurrency acme) for node fetch, after 3 others`. */
+function waitText({ node, pool, lanes, ahead }: StoredSlot): string {
+  const after = ahead === 0 ? "next in line" : `after ${counted(ahead, "other")}`
+  return `a slot of ${pool} (${lanes.join(", ")}) for node ${node}, ${after}`
 }
 
 /** Names and values in two columns. */

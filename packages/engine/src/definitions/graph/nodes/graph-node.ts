@@ -2,11 +2,23 @@
  * The behaviour that all nodes of a graph share: they check the run's limits, write their output, and follow their edges.
  */
 import { createHash } from "node:crypto"
+import type { NodeFlowOptions, NodeKeyOf } from "../../../builder/index.ts"
 import { isSuperstepError, type Json, type NodeId, SuperstepError, toErrorData } from "../../../core/index.ts"
 import { type Condition, condition } from "../../../expressions/index.ts"
 import type { Callable, Context } from "../../../runtime/index.ts"
 import { type DefinitionNode, definitionNode } from "../../definition-node.ts"
-import { type Footprint, type GraphInfo, OPEN_LANES, OUTPUTS, STEPS, TRAIL, VALUES } from "./graph-info.ts"
+import { flowKey } from "../../flow.ts"
+import { parseIfJson } from "../../json-values.ts"
+import {
+  type Footprint,
+  GOAL,
+  type GraphInfo,
+  OPEN_LANES,
+  OUTPUTS,
+  STEPS,
+  TRAIL,
+  VALUES,
+} from "./graph-info.ts"
 import { type GraphToken, type Lane, type Overlay, type Reason, Visit } from "./visit.ts"
 
 export interface GraphNodeOptions {
@@ -16,6 +28,8 @@ export interface GraphNodeOptions {
   readonly shared?: boolean | undefined
   /** Stores the value that it passes on under its own id too. */
   readonly keeps?: boolean | undefined
+  /** Limits its tasks across all runs and processes. */
+  readonly flow?: NodeFlowOptions | undefined
 }
 
 interface Leaving {
@@ -50,7 +64,7 @@ type Run = (visit: Visit, leave: Leave) => unknown
 const MAX_OVERLAPPING = 1_000
 
 export function makeNode(graph: GraphInfo, id: NodeId, parts: NodeParts, run: Run): DefinitionNode {
-  const { kind, nested, shared, gathers } = parts
+  const { kind, nested, shared, gathers, flow } = parts
   const handler = (message: unknown, ctx: Context) => {
     const visit = new Visit(graph, id, message as GraphToken, ctx)
     const reason = breachOf(graph, ctx)
@@ -59,8 +73,15 @@ export function makeNode(graph: GraphInfo, id: NodeId, parts: NodeParts, run: Ru
   }
   return definitionNode(id, kind, handler, {
     nested,
+    flow,
     concurrency: shared && !gathers ? MAX_OVERLAPPING : undefined,
   })
+}
+
+/** A key of a node's limits: an expression over the input of the run. */
+export function graphFlowKey(text: string): NodeKeyOf {
+  const read = flowKey(text)
+  return (_: unknown, { state }) => read(parseIfJson(state.get(GOAL) ?? ""))
 }
 
 /** Passes the turn to a person if the graph has a node for that; otherwise the run fails. */

@@ -1,7 +1,7 @@
 /** The functions that create the nodes of a graph. Plans call them, and ejected code imports them. */
 export { type ChatAgentOptions, type ChatToolsOptions, chatAgent, chatTools } from "./chat-nodes.ts"
 export { chatChannels, type GraphInfo, type GraphOptions, graphChannels, graphInfo } from "./graph-info.ts"
-export type { GraphEdge, GraphNodeOptions } from "./graph-node.ts"
+export { type GraphEdge, type GraphNodeOptions, graphFlowKey } from "./graph-node.ts"
 export { type GraphHandoffOptions, graphHandoff } from "./handoff-node.ts"
 export {
   type GraphMergeOptions,

@@ -13,7 +13,7 @@ export {
 } from "./block-steps.ts"
 export { type MapItem, type StepRecord, type StepsInput, stepsState } from "./records.ts"
 export { type LayoutEntry, type StepList, type StepListOptions, stepList } from "./step-list.ts"
-export type { StepLoopOptions, StepNodeOptions, StepToken } from "./step-node.ts"
+export { type StepLoopOptions, type StepNodeOptions, type StepToken, stepFlowKey } from "./step-node.ts"
 export { stepsText } from "./step-scope.ts"
 export {
   type AgentStepOptions,

@@ -2,18 +2,19 @@
  * The behaviour that all steps share: a token enters, the step writes a record, and passes the token on. Tokens are
  * small, because the run's input and the outputs of steps are in its state.
  */
-import type { NodePolicies } from "../../../builder/index.ts"
+import type { NodeKeyOf, NodePolicies } from "../../../builder/index.ts"
 import { type Json, type NodeId, SuperstepError } from "../../../core/index.ts"
 import { textOf } from "../../../expressions/index.ts"
-import type { Callable, Context } from "../../../runtime/index.ts"
+import type { Callable, Context, NodeFlowRun } from "../../../runtime/index.ts"
 import { type DefinitionNode, definitionNode } from "../../definition-node.ts"
-import { plainJson } from "../../json-values.ts"
+import { flowKey } from "../../flow.ts"
+import { parseIfJson, plainJson } from "../../json-values.ts"
 import { INPUT, type MapItem, outputOf, RECORDS, type StepRecord } from "./records.ts"
 import type { StepList } from "./step-list.ts"
 import { valueAt } from "./step-scope.ts"
 import { View, type ViewOptions } from "./view.ts"
 
-export interface StepNodeOptions extends Pick<NodePolicies, "description" | "retry" | "timeout"> {
+export interface StepNodeOptions extends Pick<NodePolicies, "description" | "retry" | "timeout" | "flow"> {
   /** The last step: its output is the run's. */
   readonly last?: boolean | undefined
   readonly loop?: StepLoopOptions | undefined
@@ -32,7 +33,7 @@ interface NodeParts extends StepNodeOptions {
 type Run = (view: View, ctx: Context, message: unknown) => unknown
 
 export function makeNode(steps: StepList, pattern: string, parts: NodeParts, run: Run): DefinitionNode {
-  const { id = pattern, kind, description, loop, retry, timeout, nested, joins } = parts
+  const { id = pattern, kind, description, loop, retry, timeout, flow, nested, joins } = parts
   const handler = (message: unknown, ctx: Context) => {
     const turn = joins ? ({ after: "" } satisfies StepToken) : message
     const entry = entered(turn, ctx)
@@ -40,7 +41,7 @@ export function makeNode(steps: StepList, pattern: string, parts: NodeParts, run
     if (loop !== undefined) countLoop(path, turn, ctx, loop)
     return run(new View({ ...entry, steps, path, runId: ctx.runId }), ctx, message)
   }
-  return definitionNode(id, kind, handler, { description, retry, timeout, nested })
+  return definitionNode(id, kind, handler, { description, retry, timeout, flow, nested })
 }
 
 export function leave(view: View, ctx: Context, record: Omit<StepRecord, "id">, isLast?: boolean): unknown {
@@ -93,6 +94,18 @@ function entered(message: unknown, ctx: Context): Omit<ViewOptions, "steps" | "p
   const prompt = textOf(message as Json | undefined)
   ctx.state.write(INPUT, { prompt })
   return { prompt, records: () => [], items: [], carried: 0 }
+}
+
+/** A key of a step's limits: an expression over the input of the run. */
+export function stepFlowKey(text: string): NodeKeyOf {
+  const read = flowKey(text)
+  return (message: unknown, { state }) => read(parseIfJson(promptOf(message, state)))
+}
+
+function promptOf(message: unknown, state: NodeFlowRun["state"]): Json {
+  if (isFailure(message)) return promptOf(message.input, state)
+  if (isToken(message)) return state.get(INPUT)?.prompt ?? ""
+  return isCarried(message) ? message.prompt : (message as Json)
 }
 
 /** Counts runs that come from inside of the loop; entering it from outside starts again at 1. */
