@@ -9,6 +9,7 @@ import type {
   LiveService,
   Registry,
   RunQueue,
+  ScheduleStore,
   Store,
   Subscriptions,
 } from "@superstep/engine"
@@ -30,15 +31,19 @@ import { report } from "./report.ts"
 import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
+import { schedulesOn } from "./schedules.ts"
 import type { Signals } from "./signals.ts"
 import { subscriptionsOn } from "./subscriptions.ts"
 import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
+export type PostgresStore = Promised<
+  Omit<Store, "keepAlive" | "live" | "queue" | "schedules" | "subscriptions">
+> &
   Pick<Store, "keepAlive"> & {
     readonly queue: Promised<RunQueue>
+    readonly schedules: Promised<ScheduleStore>
     readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
     /** Writes values that were not written with the newest key again. Returns how many. */
@@ -93,6 +98,7 @@ export function storeOn(
     },
 
     queue: queueOn(database, turns, hints),
+    schedules: schedulesOn(database, hints),
     subscriptions: subscriptionsOn(database),
 
     async post(mail) {

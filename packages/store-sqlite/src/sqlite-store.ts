@@ -13,6 +13,7 @@ import {
   type Registry,
   type RunQueue,
   registryConflict,
+  type ScheduleStore,
   type Store,
   type Subscriptions,
 } from "@superstep/engine"
@@ -21,7 +22,7 @@ import { toText } from "./file/columns.ts"
 import type { Database } from "./file/driver.ts"
 import { tablesDamaged } from "./file/errors.ts"
 import type { Transactions } from "./file/transactions.ts"
-import { appender, toChangeTexts } from "./journal/append.ts"
+import { type Appender, appender, toChangeTexts } from "./journal/append.ts"
 import { blobTable } from "./journal/blobs.ts"
 import { graphTable } from "./journal/graphs.ts"
 import { journalTable, snapshotTable, toBodies, toSnapshotBody } from "./journal/journals.ts"
@@ -41,15 +42,19 @@ import { labelTable } from "./runs/run-labels.ts"
 import { nameIndex } from "./runs/run-names.ts"
 import { runTable } from "./runs/runs.ts"
 import { type SubscriptionTable, subscriptionTable } from "./runs/subscriptions.ts"
+import { scheduleTable } from "./schedules.ts"
 
 type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
   [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "subscriptions">> &
+export type SqliteStore = Promised<
+  Omit<Store, "keepAlive" | "live" | "queue" | "schedules" | "subscriptions">
+> &
   Required<Pick<Store, "keepAlive">> & {
     readonly queue: Promised<RunQueue>
+    readonly schedules: Promised<ScheduleStore>
     readonly subscriptions: Promised<Subscriptions>
     readonly registry: Promised<Registry>
     /** Writes values that were not written with the newest key again. Returns how many rows. */
@@ -167,6 +172,7 @@ function preparedStore(
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
     queue: queueOn(queue, transactions, codec),
+    schedules: schedulesOn(database, transactions, append, codec),
     subscriptions: subscriptionsOn(subscriptions, transactions),
 
     post: (letter) =>
@@ -276,6 +282,34 @@ function subscriptionsOn(table: SubscriptionTable, transactions: Transactions): 
       if (!(await transactions.readTogether(what, () => table.mayTrim(before)))) return
       while (await transactions.write(what, () => table.trimSome(before)));
     },
+  }
+}
+
+function schedulesOn(
+  database: Database,
+  transactions: Transactions,
+  append: Appender,
+  codec: ValueCodec,
+): SqliteStore["schedules"] {
+  const table = scheduleTable(database, codec)
+  return {
+    get: (id) => transactions.read(`Schedule "${id}"`, () => table.get(id)),
+    list: (query) => transactions.read("The list of schedules", () => table.list(query)),
+    due: (query) => transactions.readTogether("The list of schedules", () => table.due(query)),
+    async write(schedule, before, run) {
+      const bodies = run === undefined ? [] : toBodies(run.lease.runId, 0, run.records, codec)
+      const texts = run && toChangeTexts(run.lease.runId, run.change, codec)
+      const bytes = bodies.reduce((sum, body) => sum + body.bytes, texts?.bytes ?? 0)
+      const change = () => {
+        if (!table.has(schedule.id, before)) return false
+        const refusal = run && texts && append.make({ ...run, expectedSeq: 0, bodies, texts })
+        if (refusal !== undefined) return refusal
+        table.put(schedule)
+        return true
+      }
+      return transactions.write(`Schedule "${schedule.id}"`, change, bytes)
+    },
+    remove: (id) => transactions.write(`The removal of schedule "${id}"`, () => table.remove(id)),
   }
 }
 

@@ -130,7 +130,8 @@ describe.each(drivers)("runs in a file by $name", ({ driver }) => {
     await store.append(lease("b"), 0, records(1, 1), created())
     await store.close()
     alter(path, driver, (database) => {
-      for (const table of ["run_labels", "run_names", "name_index"]) database.exec(`DROP TABLE ${table}`)
+      for (const table of ["run_labels", "run_names", "name_index", "schedules"])
+        database.exec(`DROP TABLE ${table}`)
       database.exec("UPDATE meta SET version = 7")
     })
     const again = openStore(path, driver)

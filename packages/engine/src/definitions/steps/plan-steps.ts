@@ -6,6 +6,7 @@ import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "..
 import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
 import { flowArgs } from "../flow.ts"
 import { type Arg, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
+import { scheduleArgs } from "../schedules.ts"
 import { checkReferences } from "./check-references.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
 import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
@@ -58,6 +59,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   if (flow !== undefined) finalizeFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
   const runFlow = flowArgs(value.flow, report)
+  const schedules = scheduleArgs(value.schedules, report)
   if (flow === undefined || report.all.hasErrors) return undefined
   const listOptions = {
     aliases: definedArgs(used(aliases, steps, agents)),
@@ -73,7 +75,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
     agents: planned.names,
     ref: (step: Step) => refs.get(step.path) as Ref,
   }
-  return planFlow(flow, title, title, plan, { description, flow: runFlow })
+  return planFlow(flow, title, title, plan, { description, flow: runFlow, schedules })
 }
 
 /** A file with agents and no workflow: the agent `root`, else the first, is the workflow. */
@@ -86,6 +88,9 @@ export function planAgentsFile({ report, writer, paths }: DialectInput): Ref | u
   if (threadAgent === undefined) {
     report.error("NO_AGENTS", "`agents` has no agent.", ["agents"])
     return undefined
+  }
+  if (value.schedules !== undefined) {
+    report.unsupported('"schedules" in a file without a workflow', ["schedules"], "key")
   }
   return planAgents({ report, agents, file: value, writer, paths, threadAgent }).get(threadAgent)?.ref
 }

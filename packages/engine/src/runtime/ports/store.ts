@@ -9,6 +9,7 @@ import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
+import type { ScheduleStore } from "./schedules.ts"
 import type {
   Amount,
   Dismissal,
@@ -116,6 +117,9 @@ export interface Store {
   readonly queue: RunQueue
   /** Events about runs for durable consumers. */
   readonly subscriptions: Subscriptions
+
+  /** When workflows are run by themselves. */
+  readonly schedules: ScheduleStore
 
   // Mail to the holder of a run
 

@@ -12,6 +12,7 @@ import { queueCases } from "./queue.ts"
 import { mailCases, requestCases } from "./requests.ts"
 import { retentionCases } from "./retention.ts"
 import { queryCases, runCases } from "./runs.ts"
+import { scheduleCases } from "./schedules.ts"
 import { type StoreCases, withMade } from "./steps.ts"
 import { subscriptionCases } from "./subscriptions.ts"
 import { threadCases } from "./threads.ts"
@@ -46,6 +47,7 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   leases: leaseCases,
   "free runs": freeCases,
   "queued runs": queueCases,
+  schedules: scheduleCases,
   mail: mailCases,
   questions: requestCases,
   queries: queryCases,
