@@ -72,7 +72,7 @@ const packages = [
         },
         {
           name: "engine",
-          test: /[\\/]src[\\/](?:builder|diagrams|history|runtime(?![\\/]ports)|service|stores[\\/]memory)[^\\/]*[\\/.].+(?<!\.d)\.ts$/,
+          test: /[\\/]src[\\/](?:builder|diagrams|history|runtime(?![\\/]ports)|schedules(?![\\/](?:internal|times))|service|stores[\\/]memory)[^\\/]*[\\/.].+(?<!\.d)\.ts$/,
           priority: 1,
         },
         // A chunk of its own, because reports, which are loaded on use, need it. If they imported the definitions for it,

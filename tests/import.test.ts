@@ -33,7 +33,17 @@ function loadedBy(entry: string): { folders: string[]; packages: string[] } {
 
 test("superstep loads the engine's own layers and one small package", { timeout: 60_000 }, () => {
   const { folders, packages } = loadedBy("superstep")
-  expect(folders).toEqual(["builder", "core", "diagrams", "history", "runtime", "service", "stores", "text"])
+  expect(folders).toEqual([
+    "builder",
+    "core",
+    "diagrams",
+    "history",
+    "runtime",
+    "schedules",
+    "service",
+    "stores",
+    "text",
+  ])
   expect(packages).toEqual(["uuidv7"])
 })
 

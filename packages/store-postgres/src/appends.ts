@@ -61,7 +61,7 @@ interface Waiting {
 }
 
 /** Why an append was refused, and the conflicting values. */
-interface Refusal {
+export interface Refusal {
   readonly item: number
   readonly reason:
     | "unknown"
@@ -239,7 +239,7 @@ function isOwn({ lease, expectedSeq, records, creates }: AppendItem, found: Refu
   return found.holder === null || parseName(found.holder) === lease.holder
 }
 
-function toError({ lease, expectedSeq, key, group }: AppendItem, refusal: Refusal): SuperstepError {
+export function toError({ lease, expectedSeq, key, group }: AppendItem, refusal: Refusal): SuperstepError {
   const { runId } = lease
   const [other, thread] = [refusal.other, refusal.thread].map((name) =>
     name === null ? "" : parseName(name),
@@ -262,7 +262,7 @@ function toError({ lease, expectedSeq, key, group }: AppendItem, refusal: Refusa
   }
 }
 
-function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
+export function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
   const records = items.flatMap((item, i) => item.records.map((record) => ({ ...record, item: i + 1 })))
   const large = records.flatMap(({ item, seq, values }) => values.map((value) => ({ ...value, item, seq })))
   return [

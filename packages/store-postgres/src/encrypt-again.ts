@@ -31,6 +31,7 @@ const COLUMNS: readonly SealedColumn[] = [
   { table: "mail", column: "outcome", kind: "outcome", owner: "t.mail_id" },
   { table: "live", column: "error", kind: "error", owner: "r.run_id" },
   { table: "ended", column: "error", kind: "error", owner: "r.run_id" },
+  { table: "schedules", column: "body", kind: "schedule", owner: "t.id" },
   { table: "consumers", column: "failure", kind: "failure", owner: "t.consumer" },
 ]
 

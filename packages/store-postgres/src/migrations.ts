@@ -14,6 +14,7 @@ import { LEASE_FUNCTIONS } from "./lease-functions.ts"
 import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
 import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
 import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
+import { SCHEDULE_FUNCTIONS, SCHEDULE_TABLES } from "./schedule-functions.ts"
 import { SLOT_FUNCTIONS, SLOT_TABLES } from "./slot-functions.ts"
 import { SUBSCRIPTION_FUNCTIONS, SUBSCRIPTION_TABLES } from "./subscription-functions.ts"
 import { TABLES } from "./tables.ts"
@@ -28,6 +29,7 @@ const MIGRATIONS: readonly string[] = [
   // A value of each key that values were sealed with, to recognise the key.
   `CREATE TABLE $.keys (id text COLLATE "C" PRIMARY KEY, "check" text NOT NULL);`,
   SLOT_TABLES,
+  SCHEDULE_TABLES,
 ]
 
 /** The first version that may have encrypted values. */
@@ -41,6 +43,7 @@ const FUNCTIONS = [
   REGISTRY_FUNCTIONS,
   SUBSCRIPTION_FUNCTIONS,
   SLOT_FUNCTIONS,
+  SCHEDULE_FUNCTIONS,
 ].join("")
 
 /** The functions of the version before, each as a statement that drops it. */

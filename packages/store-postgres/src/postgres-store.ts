@@ -9,6 +9,7 @@ import type {
   LiveService,
   Registry,
   RunQueue,
+  ScheduleStore,
   Store,
   Subscriptions,
 } from "@superstep/engine"
@@ -30,6 +31,7 @@ import { report } from "./report.ts"
 import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
+import { schedulesOn } from "./schedules.ts"
 import type { Signals } from "./signals.ts"
 import { type PostgresSlots, slotsOn } from "./slots.ts"
 import { subscriptionsOn } from "./subscriptions.ts"
@@ -38,10 +40,11 @@ import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
 export type PostgresStore = Promised<
-  Omit<Store, "keepAlive" | "live" | "queue" | "slots" | "subscriptions">
+  Omit<Store, "keepAlive" | "live" | "queue" | "schedules" | "slots" | "subscriptions">
 > &
   Pick<Store, "keepAlive"> & {
     readonly queue: Promised<RunQueue>
+    readonly schedules: Promised<ScheduleStore>
     readonly subscriptions: Promised<Subscriptions>
     readonly slots: PostgresSlots
     readonly registry: Promised<Registry>
@@ -97,6 +100,7 @@ export function storeOn(
     },
 
     queue: queueOn(database, turns, hints),
+    schedules: schedulesOn(database, hints),
     subscriptions: subscriptionsOn(database),
     slots: slotsOn(database, signals),
 

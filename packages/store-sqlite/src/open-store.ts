@@ -144,8 +144,13 @@ function emitWarning({ code, message }: StoreNotice): void {
 }
 
 /** The parts of a store that have methods of their own. */
-type Part = "registry" | "queue" | "subscriptions"
-const PARTS: { readonly [name in Part]: true } = { registry: true, queue: true, subscriptions: true }
+type Part = "registry" | "queue" | "schedules" | "subscriptions"
+const PARTS: { readonly [name in Part]: true } = {
+  registry: true,
+  queue: true,
+  schedules: true,
+  subscriptions: true,
+}
 
 function isPart(name: string): name is Part {
   return Object.hasOwn(PARTS, name)

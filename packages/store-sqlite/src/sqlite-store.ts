@@ -13,6 +13,7 @@ import {
   type Registry,
   type RunQueue,
   registryConflict,
+  type ScheduleStore,
   type Slots,
   type Store,
   type Subscriptions,
@@ -22,7 +23,7 @@ import { toText } from "./file/columns.ts"
 import type { Database } from "./file/driver.ts"
 import { tablesDamaged } from "./file/errors.ts"
 import type { Transactions } from "./file/transactions.ts"
-import { appender, toChangeTexts } from "./journal/append.ts"
+import { type Appender, appender, toChangeTexts } from "./journal/append.ts"
 import { blobTable } from "./journal/blobs.ts"
 import { graphTable } from "./journal/graphs.ts"
 import { journalTable, snapshotTable, toBodies, toSnapshotBody } from "./journal/journals.ts"
@@ -43,15 +44,19 @@ import { labelTable } from "./runs/run-labels.ts"
 import { nameIndex } from "./runs/run-names.ts"
 import { runTable } from "./runs/runs.ts"
 import { type SubscriptionTable, subscriptionTable } from "./runs/subscriptions.ts"
+import { scheduleTable } from "./schedules.ts"
 
 type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
   [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue" | "slots" | "subscriptions">> &
+export type SqliteStore = Promised<
+  Omit<Store, "keepAlive" | "live" | "queue" | "schedules" | "slots" | "subscriptions">
+> &
   Required<Pick<Store, "keepAlive">> & {
     readonly queue: Promised<RunQueue>
+    readonly schedules: Promised<ScheduleStore>
     readonly subscriptions: Promised<Subscriptions>
     readonly slots: Promised<Omit<Slots, "watch">>
     readonly registry: Promised<Registry>
@@ -170,6 +175,7 @@ function preparedStore(
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
     queue: queueOn(queue, transactions, codec),
+    schedules: schedulesOn(database, transactions, append, codec),
     subscriptions: subscriptionsOn(subscriptions, transactions),
     slots: slotsOn(slotTable(database), transactions),
 
@@ -294,6 +300,34 @@ function slotsOn(slots: SlotTable, transactions: Transactions): SqliteStore["slo
     },
     leave: (end) => transactions.write(subject(end.pool), () => slots.leave(end)),
     ofRun: (runId) => transactions.read(`The slots of run "${runId}"`, () => slots.ofRun(runId)),
+  }
+}
+
+function schedulesOn(
+  database: Database,
+  transactions: Transactions,
+  append: Appender,
+  codec: ValueCodec,
+): SqliteStore["schedules"] {
+  const table = scheduleTable(database, codec)
+  return {
+    get: (id) => transactions.read(`Schedule "${id}"`, () => table.get(id)),
+    list: (query) => transactions.read("The list of schedules", () => table.list(query)),
+    due: (query) => transactions.readTogether("The list of schedules", () => table.due(query)),
+    async write(schedule, before, run) {
+      const bodies = run === undefined ? [] : toBodies(run.lease.runId, 0, run.records, codec)
+      const texts = run && toChangeTexts(run.lease.runId, run.change, codec)
+      const bytes = bodies.reduce((sum, body) => sum + body.bytes, texts?.bytes ?? 0)
+      const change = () => {
+        if (!table.has(schedule.id, before)) return false
+        const refusal = run && texts && append.make({ ...run, expectedSeq: 0, bodies, texts })
+        if (refusal !== undefined) return refusal
+        table.put(schedule)
+        return true
+      }
+      return transactions.write(`Schedule "${schedule.id}"`, change, bytes)
+    },
+    remove: (id) => transactions.write(`The removal of schedule "${id}"`, () => table.remove(id)),
   }
 }
 

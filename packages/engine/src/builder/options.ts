@@ -7,8 +7,9 @@ import {
   type Schedule,
   SuperstepError,
 } from "../core/index.ts"
-import type { Channel } from "../runtime/index.ts"
+import type { Channel, ScheduleOptions } from "../runtime/index.ts"
 import { isOptions, type OptionNames, shown, unknownOption } from "../runtime/internal.ts"
+import { scheduleSpec } from "../schedules/index.ts"
 import { checkFlowOptions, checkNodeFlow, type FlowOptions } from "./flow-options.ts"
 import type { AnyNode, NodePolicies } from "./wiring.ts"
 
@@ -24,6 +25,8 @@ export interface WorkflowOptions<Channels extends readonly Channel[] = readonly 
   readonly budget?: Budget | undefined
   /** How runtimes queue and limit its runs. A run without a runtime is not limited. */
   readonly flow?: FlowOptions | undefined
+  /** When runtimes run it by themselves. Each schedule has the id `<workflow>/<id>` in the store. */
+  readonly schedules?: readonly ScheduleOptions[] | undefined
 }
 
 export type When<M> = (message: M) => boolean | Promise<boolean>
@@ -113,6 +116,7 @@ const WORKFLOW: OptionNames<WorkflowOptions> = {
   timeout: true,
   budget: true,
   flow: true,
+  schedules: true,
 }
 
 const EDGES = {
@@ -167,9 +171,21 @@ export function checkWorkflowOptions(name: string, options: WorkflowOptions): vo
   for (const [part, value] of Object.entries(amounts)) checkAmount(`budget.${part}`, value, refuse)
   checkAmount("timeout", options.timeout, refuse)
   checkFlowOptions(options.flow, refuse)
+  checkSchedules(options.schedules, refuse)
   if (options.state !== undefined && !Array.isArray(options.state)) {
     throw refuse(`state must be a list of channels, not ${shown(options.state)}`)
   }
+}
+
+function checkSchedules(schedules: readonly ScheduleOptions[] | undefined, refuse: Refuse): void {
+  if (schedules === undefined) return
+  if (!Array.isArray(schedules)) {
+    throw refuse(`schedules must be a list such as [{ id, cron }], not ${shown(schedules)}`)
+  }
+  for (const schedule of schedules) scheduleSpec(schedule)
+  const ids = schedules.map(({ id }) => id)
+  const twice = ids.find((id, i) => ids.indexOf(id) !== i)
+  if (twice !== undefined) throw refuse(`two schedules have the id "${twice}"`)
 }
 
 /** Checks the options of a builder call: `.edge(a, b, options)`. */

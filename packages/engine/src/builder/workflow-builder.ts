@@ -284,7 +284,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
   /** Checks everything, and throws a GraphInvalidError that lists all problems. */
   build(): Workflow<In, ([Out] extends [never] ? StartOut : Out) | Put, State> {
     checkWorkflowOptions(this.#name, this.#options)
-    const { description, schedule, limits, timeout, budget, flow, state = [] } = this.#options
+    const { description, schedule, limits, timeout, budget, flow, schedules, state = [] } = this.#options
     const { graph, warnings } = compileGraph({
       name: this.#name,
       description,
@@ -311,6 +311,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       timeout,
       budget: budget && Object.freeze({ ...budget }),
       flow: programFlow(this.#name, flow),
+      schedules: schedules && structuredClone(schedules),
     }
     currentTelemetry()?.built(graph)
     const own = [...this.#nodes.values()].flat().flatMap(nodeWarnings)

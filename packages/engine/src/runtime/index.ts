@@ -108,6 +108,17 @@ export {
   queueScore,
   type RunFlow,
 } from "./ports/run-flow.ts"
+export type {
+  CatchUp,
+  CreatedRun,
+  DueQuery,
+  DueSchedules,
+  Overlap,
+  ScheduleOptions,
+  ScheduleQuery,
+  ScheduleStore,
+  StoredSchedule,
+} from "./ports/schedules.ts"
 export {
   MAX_BURSTS,
   type PoolSlots,

@@ -13,16 +13,19 @@ import {
 } from "../core/index.ts"
 import {
   type Clock,
+  type CreatedRun,
   cancelExpired,
   DEFAULT_QUEUE,
   flowKey,
   flowOf,
   type JournalRecord,
   type Keeper,
+  type Lane,
   type Program,
   type ProgramFlow,
   type RunFlow,
   type RunOptions,
+  type Store,
   type StoredRun,
 } from "../runtime/index.ts"
 import {
@@ -109,8 +112,30 @@ export async function enqueue(
   value: unknown,
   options: EnqueueOptions,
 ): Promise<RunId> {
+  return await place(keeper, await orderOf(program, value, options, clock.now()))
+}
+
+/** The first append of a run that is not stored yet. `lane` limits it besides those of its workflow. */
+export async function queuedRun(
+  { keeper: { store } }: Pick<QueueEnvironment, "keeper">,
+  program: Program,
+  value: unknown,
+  options: EnqueueOptions & { readonly runId: RunId },
+  { now, lane }: { readonly now: number; readonly lane?: Lane | undefined },
+): Promise<CreatedRun> {
+  const order = await orderOf(program, value, options, now)
+  const { lanes = [] } = order.flow
+  const flow = lane === undefined ? order.flow : { ...order.flow, lanes: [...lanes, lane] }
+  return await createdRun(store, options.runId, { ...order, flow })
+}
+
+async function orderOf(
+  program: Program,
+  value: unknown,
+  options: EnqueueOptions,
+  now: number,
+): Promise<Order> {
   checkEnqueueOptions(program, options)
-  const now = clock.now()
   const { flow } = program
   const own = ownOptions(program, runOptions(options))
   const input = ownInput(
@@ -119,7 +144,7 @@ export async function enqueue(
     valueBytesOf(program, own.limits),
   )
   await checkInput(program, input)
-  return await place(keeper, {
+  return {
     program,
     input,
     options: own,
@@ -127,7 +152,7 @@ export async function enqueue(
     startAt: startOf(flow, options, now),
     now,
     periodKey: periodKeyOf(program, input, now),
-  })
+  }
 }
 
 /** A run of a workflow that has limits is started through the same queue: its lanes count it from its claim on. */
@@ -154,7 +179,8 @@ async function place(keeper: Keeper, order: Order): Promise<RunId> {
   for (;;) {
     const runId = order.options.runId ?? newRunId()
     try {
-      await create(keeper, runId, order)
+      const { lease, records, change } = await createdRun(keeper.store, runId, order)
+      await keeper.store.append(lease, 0, records, change)
       return runId
     } catch (error) {
       if (isSuperstepError(error, "GROUP_TAKEN")) {
@@ -169,9 +195,8 @@ async function place(keeper: Keeper, order: Order): Promise<RunId> {
   }
 }
 
-async function create(keeper: Keeper, runId: RunId, order: Order): Promise<void> {
+async function createdRun(store: Store, runId: RunId, order: Order): Promise<CreatedRun> {
   const { program, input, options, flow, startAt, now, periodKey } = order
-  const { store } = keeper
   const { thread: id } = options
   const thread = id === undefined ? undefined : { id, ...(await store.thread(id)) }
   if (thread !== undefined) checkThreadState(program.graph, thread)
@@ -198,7 +223,7 @@ async function create(keeper: Keeper, runId: RunId, order: Order): Promise<void>
     threadVersion: thread?.version,
     flow,
   }
-  await made.enqueue(runId, created, startAt)
+  return made.queued(runId, created, startAt)
 }
 
 /** A throttle period has one run: its key is unique. */

@@ -48,6 +48,11 @@ export interface RuntimeOptions {
   /** The queues whose runs this process claims. Default: all. */
   readonly queues?: readonly string[] | undefined
   /**
+   * Whether this process stores the schedules that its workflows declare, and fires those of its workflows that are due.
+   * Default: as `recover`.
+   */
+  readonly schedules?: boolean | undefined
+  /**
    * `false`: the runtime executes only what is started, resumed or answered through it, and leaves the runs of dead
    * processes alone. Its own runs stay in memory while they wait. Default `true`.
    */
@@ -110,6 +115,7 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
   maxIdle: true,
   concurrency: true,
   queues: true,
+  schedules: true,
   recover: true,
   maxTakeovers: true,
   retention: true,
@@ -141,8 +147,9 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   ) {
     throw invalid(`queues must be a list of names, not ${shown(queues)}`)
   }
-  if (options.recover !== undefined && typeof options.recover !== "boolean") {
-    throw invalid(`recover must be true or false, not ${options.recover}`)
+  for (const name of ["recover", "schedules"] as const) {
+    if (options[name] === undefined || typeof options[name] === "boolean") continue
+    throw invalid(`${name} must be true or false, not ${options[name]}`)
   }
   const { keep } = options.retention ?? {}
   if (keep !== undefined && !(Number.isInteger(keep) && keep >= 0)) {

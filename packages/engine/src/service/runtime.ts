@@ -60,6 +60,9 @@ import {
   type Retention,
   type RuntimeOptions,
 } from "./options.ts"
+import { ScheduleRows } from "./schedules/schedule-rows.ts"
+import { Scheduler } from "./schedules/scheduler.ts"
+import { Schedules } from "./schedules/schedules.ts"
 import type { EventHandler } from "./served-consumer.ts"
 import { Sweeper } from "./sweeper.ts"
 
@@ -70,11 +73,14 @@ export type RunTarget = RunId | { readonly key: string }
 
 export class Runtime {
   readonly store: Store
+  /** When workflows are run by themselves. */
+  readonly schedules: Schedules
   readonly #programs: ReadonlyMap<string, Program>
   readonly #options: RuntimeOptions
   readonly #keeper: Keeper
   readonly #sweeper: Sweeper
   readonly #consumers: Consumers
+  readonly #scheduler: Scheduler
   readonly #environment: ConstructorParameters<typeof Sweeper>[0]
   #closed: Promise<void> | undefined
 
@@ -109,6 +115,20 @@ export class Runtime {
       maxTakeovers: options.maxTakeovers ?? 3,
       lease: options.lease ?? DEFAULT_LEASE,
       queues: options.queues,
+      onSweep: () => this.#scheduler.look(),
+    })
+    const rows = new ScheduleRows(this.#environment)
+    this.#scheduler = new Scheduler(this.#environment, rows, this.#programs, {
+      isOn: options.schedules ?? options.recover ?? true,
+      onProblem: options.onProblem,
+      onFired: () => this.#sweeper.claimSoon(),
+      cancel: (runId, reason) => this.cancel(runId, reason),
+    })
+    this.schedules = new Schedules({
+      store,
+      rows,
+      programOf: (workflow) => this.#begin(workflow),
+      fire: (row) => this.#scheduler.fire(row),
     })
   }
 
@@ -235,6 +255,7 @@ export class Runtime {
     }
     await this.#keeper.begin()
     await this.#sweeper.setLimits()
+    await this.#scheduler.look()
     const recovery = await this.#sweeper.claimAll()
     this.#sweeper.begin()
     return recovery
@@ -443,6 +464,7 @@ export class Runtime {
   }
 
   async #close(grace: number): Promise<void> {
+    await this.#scheduler.close()
     await Promise.all([grace > 0 && this.#sweeper.drain(grace), this.#consumers.close(grace)])
     // Nothing that queues may start while the others are stopped.
     this.#keeper.places?.close()

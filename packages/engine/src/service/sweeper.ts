@@ -62,6 +62,8 @@ export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onPr
   readonly queues: readonly string[] | undefined
   /** A run that executed here has ended, or only waits; or it is parked. */
   onChanged(): void
+  /** Called with every sweep. */
+  onSweep(): Promise<void>
 }
 
 export class Sweeper {
@@ -169,6 +171,7 @@ export class Sweeper {
         await this.#endExpired()
       } else await this.#dismissGone()
       await this.#prune()
+      await this.#options.onSweep()
     } catch (error) {
       // The store may be back with the next tick.
       this.#report(undefined, error)

@@ -32,6 +32,7 @@ import { requests, runs, saveSnapshot, threadState } from "./memory-queries.ts"
 import { memoryQueue } from "./memory-queue.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
 import { emptyTables, recordsOf, storedRun } from "./memory-rows.ts"
+import { memorySchedules } from "./memory-schedules.ts"
 import { memorySlots } from "./memory-slots.ts"
 import { memorySubscriptions } from "./memory-subscriptions.ts"
 
@@ -69,6 +70,7 @@ export function memoryStore(): Store & RegistryStore {
     queue: memoryQueue(tables),
     subscriptions: memorySubscriptions(tables),
     slots: memorySlots((holder) => tables.holders.has(holder)),
+    schedules: memorySchedules(tables),
 
     post: (mail) => post(tables, freezeData(mail)),
     mail: (holder) => mailTo(tables, holder),

@@ -11,6 +11,7 @@ import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
 import { QUEUE_MIGRATION, SLOT_MIGRATION } from "./queue-schema.ts"
+import { SCHEDULE_MIGRATION } from "./schedule-schema.ts"
 import { addSearchTables } from "./search-schema.ts"
 import { SUBSCRIPTION_MIGRATION } from "./subscription-schema.ts"
 
@@ -264,6 +265,7 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   // A value of each key that values were sealed with, to recognise the key.
   `CREATE TABLE keys (id TEXT NOT NULL PRIMARY KEY, "check" TEXT NOT NULL) WITHOUT ROWID;`,
   SLOT_MIGRATION,
+  SCHEDULE_MIGRATION,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

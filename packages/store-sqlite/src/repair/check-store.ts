@@ -29,6 +29,7 @@ export interface Damage {
     | "mail"
     | "definitions"
     | "subscriptions"
+    | "schedules"
   readonly runId?: string | undefined
   /** The record. */
   readonly seq?: number | undefined
@@ -198,6 +199,7 @@ async function* checkRest(
   yield* check("subscriptions", store.subscriptions.consumers())
   yield* checkEvents(database)
   yield* check("definitions", store.registry.agents())
+  yield* check("schedules", store.schedules.list({}))
   const definitions = store.registry.definitions()
   yield* check("definitions", definitions)
   for (const { id } of (await settled(definitions)).value ?? []) {

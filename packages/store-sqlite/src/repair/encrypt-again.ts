@@ -101,6 +101,16 @@ const TABLES: readonly SealedTable[] = [
     },
   },
   {
+    table: "schedules",
+    id: "rowid",
+    columns: "t.id AS name, t.workflow, t.next_at, t.version, t.body, t.sum",
+    sealed: [{ name: "body", kind: "schedule", owner: "name" }],
+    sums: {
+      sum: ({ name, workflow, next_at, version, body }) =>
+        checksum([`${name}`, `${workflow}`, next_at as number | null, `${version}`], `${body}`),
+    },
+  },
+  {
     table: "mail",
     id: "id",
     columns: "t.mail_id, t.run_id, t.at, t.wish, t.sum, t.outcome, t.outcome_sum",

@@ -34,6 +34,10 @@ export async function fill(store: SqliteStore): Promise<void> {
     at: 3,
     command: { type: "answer", request: "q2", value: "that one" },
   })
+  await store.schedules.write(
+    { id: "daily", workflow: "w", nextAt: 99, version: "1", body: { cron: "0 9 * * *" } },
+    undefined,
+  )
   const none = { description: null, prompt: null, model: null, tools: null, config: null }
   await store.registry.write({
     agents: [
@@ -70,6 +74,7 @@ export async function allOf(store: SqliteStore): Promise<Record<string, unknown>
   }
   reads.thread = () => store.thread("thread")
   reads["earlier thread"] = () => store.thread("thread", 1)
+  reads.schedule = () => store.schedules.get("daily")
   reads.definition = () => store.registry.definition("w")
   return await settled(reads)
 }
@@ -85,6 +90,7 @@ export async function listsOf(store: SqliteStore): Promise<Record<string, unknow
     requests: () => store.requests({ outcome: ["open", "answered"] }),
     mail: () => store.mail("h"),
     free: () => store.free({ workflows: ["w"], now: 100, limit: 9, suspects: false }),
+    schedules: () => store.schedules.list({}),
     agents: () => store.registry.agents(),
     definitions: () => store.registry.definitions(),
   })

@@ -9,6 +9,7 @@ import { threadTable } from "../journal/threads.ts"
 import { MAIL_COLUMNS, type MailRow, mailTable, toMail } from "../lease/mail.ts"
 import { columnsOf, registryTables } from "../registry.ts"
 import { CONSUMER_COLUMNS, type ConsumerRow, eventRows, toConsumer, toEvent } from "../runs/subscriptions.ts"
+import { SCHEDULE_COLUMNS, scheduleTable } from "../schedules.ts"
 import { reading } from "./raw-runs.ts"
 
 /** To be called within a transaction of the new file. What did not come over, a sentence each. */
@@ -71,6 +72,15 @@ export function copyTables(
       copyWorkflow(id)
       copyNodes(id)
       copyEdges(id)
+    })
+  }
+
+  const schedules = scheduleTable(from, codec)
+  const copySchedule = copier(from, to, "schedules", "id = ?", SCHEDULE_COLUMNS)
+  for (const id of names("id", "schedules")) {
+    attempt(() => {
+      schedules.get(shownName(id))
+      copySchedule(id)
     })
   }
 

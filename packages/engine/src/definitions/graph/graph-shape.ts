@@ -5,6 +5,7 @@
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 import { durationShape, flowShape, nodeFlowShape } from "../flow.ts"
+import { schedulesShape } from "../schedules.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
 const text = z.string()
@@ -160,6 +161,7 @@ export const graphShape = z.strictObject({
   ...agentsPart,
   limits: limitsShape.optional(),
   flow: flowShape.optional(),
+  schedules: schedulesShape.optional(),
   ...limitsShape.pick({ max_steps: true, maxSteps: true, timeout_ms: true, timeoutMs: true }).shape,
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),

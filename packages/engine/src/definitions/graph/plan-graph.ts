@@ -4,7 +4,16 @@ import { Report } from "../../document/index.ts"
 import type { Reference } from "../../expressions/index.ts"
 import { type DialectInput, DocumentReport } from "../dialect-input.ts"
 import { flowArgs } from "../flow.ts"
-import { type ArgObject, call, callWith, type Ref, SUPERSTEPS, type WorkflowWriter } from "../plan/index.ts"
+import {
+  type Arg,
+  type ArgObject,
+  call,
+  callWith,
+  type Ref,
+  SUPERSTEPS,
+  type WorkflowWriter,
+} from "../plan/index.ts"
+import { scheduleArgs } from "../schedules.ts"
 import { checkNames, checkNodes } from "./check-graph.ts"
 import { checkChat, checkChatEdges, checkRoutes } from "./check-routes.ts"
 import { checkTexts, isTemplate } from "./check-texts.ts"
@@ -50,9 +59,10 @@ function compile(input: DialectInput, data: GraphData): Ref | undefined {
   }
   const files = includedFiles(topology, input)
   const flow = flowArgs(data.flow, report)
+  const schedules = scheduleArgs(data.schedules, report)
   if (report.all.hasErrors) return undefined
   const vars = usedVars(references, options.variables ?? {})
-  return writeGraph({ input, data, topology, agents, references, files, vars, flow })
+  return writeGraph({ input, data, topology, agents, references, files, vars, flow, schedules })
 }
 
 function includedFiles({ nodes }: Topology, { report, include }: DialectInput): ReadonlyMap<NodeId, Ref> {
@@ -74,6 +84,7 @@ interface Writing extends Pick<NodePlan, "input" | "data" | "topology" | "agents
   readonly references: readonly Reference[]
   readonly vars: Readonly<Record<string, Json>>
   readonly flow: ArgObject | undefined
+  readonly schedules: Arg
 }
 
 function writeGraph({
@@ -85,6 +96,7 @@ function writeGraph({
   files,
   vars,
   flow,
+  schedules,
 }: Writing): Ref | undefined {
   const { writer, options } = input
   const { model, handoff } = topology
@@ -117,7 +129,7 @@ function writeGraph({
   }
   const refs = writeNodes(plan, ends !== undefined)
   if (refs === undefined || input.report.all.hasErrors) return undefined
-  const workflow = writer.workflow(model.id, model.title, { ...workflowOptions(model), flow })
+  const workflow = writer.workflow(model.id, model.title, { ...workflowOptions(model), flow, schedules })
   wireAll(workflow, topology, refs)
   return workflow.done()
 }

@@ -6,6 +6,7 @@ import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "..
 import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
 import { flowArgs } from "../flow.ts"
 import { type Arg, type ArgObject, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
+import { scheduleArgs } from "../schedules.ts"
 import { checkReferences } from "./check-references.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
 import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
@@ -59,6 +60,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const refs = refsOf(input, steps, planned, value)
   const runFlow = flowArgs(value.flow, report)
   const flows = flowsOf(steps, report)
+  const schedules = scheduleArgs(value.schedules, report)
   if (flow === undefined || report.all.hasErrors) return undefined
   const listOptions = {
     aliases: definedArgs(used(aliases, steps, agents)),
@@ -75,7 +77,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
     ref: (step: Step) => refs.get(step.path) as Ref,
     flow: (step: Step) => flows.get(step.path),
   }
-  return planFlow(flow, title, title, plan, { description, flow: runFlow })
+  return planFlow(flow, title, title, plan, { description, flow: runFlow, schedules })
 }
 
 /** A file with agents and no workflow: the agent `root`, else the first, is the workflow. */
@@ -88,6 +90,9 @@ export function planAgentsFile({ report, writer, paths }: DialectInput): Ref | u
   if (threadAgent === undefined) {
     report.error("NO_AGENTS", "`agents` has no agent.", ["agents"])
     return undefined
+  }
+  if (value.schedules !== undefined) {
+    report.unsupported('"schedules" in a file without a workflow', ["schedules"], "key")
   }
   return planAgents({ report, agents, file: value, writer, paths, threadAgent }).get(threadAgent)?.ref
 }

@@ -13,6 +13,7 @@ import { RESEARCH_ROLES } from "../../patterns/research/index.ts"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 import { tryRead } from "../dialect-input.ts"
 import { durationShape, flowShape, nodeFlowShape } from "../flow.ts"
+import { schedulesShape } from "../schedules.ts"
 
 const text = z.string()
 const nonEmpty = text.min(1)
@@ -183,6 +184,7 @@ export const stepsShape = z.strictObject({
     .optional()
     .describe("A list of steps."),
   flow: flowShape.optional(),
+  schedules: schedulesShape.optional(),
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),
   // cagent's fields that have no effect here: each is reported with a warning.

@@ -1,7 +1,8 @@
 /** The first records of runs that are created without being executed. */
 import type { Effect, Entry, Machine, RunId, RunStarted, RunStatus } from "../../core/index.ts"
+import type { CreatedRun } from "../ports/schedules.ts"
 import type { Store } from "../ports/store.ts"
-import type { JournalRecord, RunCreated } from "../ports/stored.ts"
+import type { JournalRecord, RunChange, RunCreated } from "../ports/stored.ts"
 import { RunRow } from "./run-row.ts"
 
 /**
@@ -67,12 +68,15 @@ export class NewRun {
     await this.#store.release(lease, status === "waiting" ? this.#nextTimer() : undefined)
   }
 
-  /** The same for a run that is to be claimed from the queue, from `startAt` on. */
-  async enqueue(runId: RunId, created: RunCreated, startAt: number | undefined): Promise<void> {
+  /** What creates a run that is to be claimed from the queue, from `startAt` on. */
+  queued(runId: RunId, created: RunCreated, startAt: number | undefined): CreatedRun {
     this.#row.create({ ...created, queued: true }, undefined)
     this.#row.setIdle(true, { wakeAt: () => startAt })
-    const lease = { runId, holder: WRITER, token: 1 }
-    await this.#store.append(lease, this.#after, this.#records, this.#row.take())
+    return {
+      lease: { runId, holder: WRITER, token: 1 },
+      records: this.#records,
+      change: this.#row.take() as RunChange,
+    }
   }
 
   #nextTimer(): number | undefined {

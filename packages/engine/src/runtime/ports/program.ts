@@ -18,6 +18,7 @@ import type { Channel, JsonOnly, Reducer } from "./channel.ts"
 import type { Clock } from "./clock.ts"
 import type { NodeFlow, ProgramFlow } from "./flow.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
+import type { ScheduleOptions } from "./schedules.ts"
 import type { Labels } from "./stored.ts"
 import type { Schema } from "./values.ts"
 
@@ -94,6 +95,8 @@ export interface Program {
   readonly budget?: Budget | undefined
   /** How runtimes queue and limit its runs. */
   readonly flow?: ProgramFlow | undefined
+  /** When runtimes run it by themselves. */
+  readonly schedules?: readonly ScheduleOptions[] | undefined
 }
 
 declare const input: unique symbol

@@ -10,6 +10,7 @@ import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
 import type { Slots } from "./slots.ts"
+import type { ScheduleStore } from "./schedules.ts"
 import type {
   Amount,
   Dismissal,
@@ -119,6 +120,9 @@ export interface Store {
   readonly subscriptions: Subscriptions
   /** Limits parts of runs: tasks of nodes, requests to models. */
   readonly slots: Slots
+
+  /** When workflows are run by themselves. */
+  readonly schedules: ScheduleStore
 
   // Mail to the holder of a run
 

@@ -13,6 +13,7 @@ import { mailCases, requestCases } from "./requests.ts"
 import { retentionCases } from "./retention.ts"
 import { queryCases, runCases } from "./runs.ts"
 import { slotCases } from "./slots.ts"
+import { scheduleCases } from "./schedules.ts"
 import { type StoreCases, withMade } from "./steps.ts"
 import { subscriptionCases } from "./subscriptions.ts"
 import { threadCases } from "./threads.ts"
@@ -48,6 +49,7 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   "free runs": freeCases,
   "queued runs": queueCases,
   slots: slotCases,
+  schedules: scheduleCases,
   mail: mailCases,
   questions: requestCases,
   queries: queryCases,

@@ -3,7 +3,7 @@ import { statSync, watch } from "node:fs"
 import { readdir } from "node:fs/promises"
 import type { AddressInfo } from "node:net"
 import { dirname, join, resolve } from "node:path"
-import type { Runtime, RuntimeProblem, RuntimeRun } from "@superstep/engine"
+import type { Runtime, RuntimeOptions, RuntimeProblem, RuntimeRun } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
 import {
@@ -27,7 +27,7 @@ import { sanitizeLine } from "../terminal/terminal.ts"
 
 function workerCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Execute queued runs of these workflows, until Ctrl-C or SIGTERM.")
+    .description("Execute queued runs and schedules of these workflows, until Ctrl-C or SIGTERM.")
     .argument("<files...>", "definitions, modules, or folders with them")
     .option("--concurrency <n>", "number of runs that execute at the same time (default: 10)", parseCount)
     .option("--queues <names>", "serve these queues only: a,b (default: all)", parseQueues)
@@ -39,7 +39,7 @@ function workerCommand(cli: Cli): Command {
     command,
     [definitionFlags, modelFlag, storeFlags, outputFlags],
     ["superstep worker flows/ --concurrency 20 --queues default,mail", "superstep worker story.yaml --watch"],
-    "Runs are queued with superstep enqueue or runtime.enqueue. When it is stopped, the worker claims nothing more, waits for --grace, and releases what is left: another worker continues it.",
+    "Runs are queued with superstep enqueue or runtime.enqueue, or by the schedules of the files. When it is stopped, the worker claims nothing more, waits for --grace, and releases what is left: another worker continues it.",
   )
 }
 
@@ -185,7 +185,7 @@ class Worker {
     this.#opened = opened
     this.#runtime = new Runtime({
       store: this.#store,
-      workflows: opened.map(({ workflow }) => workflow),
+      workflows: opened.map(withLabels),
       concurrency,
       queues,
       onGraphChange: isWatched ? "continue" : undefined,
@@ -304,6 +304,13 @@ class Worker {
     if (this.#flags.json) out.line(JSON.stringify({ at: new Date().toISOString(), type, ...data }))
     else if (!this.#flags.quiet) err.line(line)
   }
+}
+
+/** The runs of its schedules have the labels that others of it have: they can be opened again. */
+function withLabels({ workflow, labels }: OpenedWorkflow): RuntimeOptions["workflows"][number] {
+  const { name, program } = workflow
+  const schedules = program.schedules?.map((one) => ({ ...one, labels: { ...labels, ...one.labels } }))
+  return { name, program: { ...program, schedules } }
 }
 
 function checkNames(opened: readonly OpenedWorkflow[], files: readonly string[]): void {

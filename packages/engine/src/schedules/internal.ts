@@ -1,0 +1,2 @@
+/** Times of schedules, which need the cron library: loaded where they are used. */
+export { type PlannedTimes, plannedTimes } from "./times.ts"
