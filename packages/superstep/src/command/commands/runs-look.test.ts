@@ -24,6 +24,9 @@ function fits(text: string): void {
   for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
 }
 
+/** Lets the writes of the store happen. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
 test("runs show says what a run waits for", async () => {
   const io = await withRuns({})
   const store = openFile(io)
@@ -45,9 +48,9 @@ test("runs show says what a run waits for", async () => {
     .build()
   const runtime = new Runtime({ store, workflows: [limited] })
   const first = runtime.start(limited, "acme", { runId: "first" })
-  while (!(await store.slots.ofRun("first")).some(({ taken }) => taken)) await store.runs({})
+  while (!(await store.slots.ofRun("first")).some(({ taken }) => taken)) await turn()
   const second = runtime.start(limited, "acme", { runId: "second" })
-  while ((await store.slots.ofRun("second")).length === 0) await store.runs({})
+  while ((await store.slots.ofRun("second")).length === 0) await turn()
   const { stdout } = await superstep(["runs", "show", "second"], io)
   expect(stdout.replace(/\s+/g, " ")).toContain(
     "waits for a slot of limited/fetch (concurrency acme) for node fetch, next in line",
