@@ -1,35 +1,3 @@
-/** The memory store, and internals that other stores share, for the packages of this repository. */
-
-export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/internal.ts"
-export { type EventText, fromEventText, toEventText } from "./event-text.ts"
-export { type HeartbeatConnection, heartbeatThread } from "./heartbeat-thread.ts"
-export {
-  checkKeys,
-  codecOf,
-  type EncryptionKey,
-  environmentKeys,
-  isSealed,
-  KEYS_VARIABLE,
-  type KeyCheck,
-  type KeyProvider,
-  KeyRing,
-  loadKeys,
-  plainCodec,
-  ringOf,
-  type ValueCodec,
-} from "./key-ring.ts"
-export {
-  type BodyParts,
-  type BodyPlace,
-  fromStoredBody,
-  LARGE_VALUE,
-  type LargeValue,
-  placesKind,
-  type StoredBody,
-  toStoredBody,
-  VALUE,
-} from "./large-values.ts"
+/** The memory store. */
 export { memoryStore } from "./memory.ts"
 export { memorySlots } from "./memory-slots.ts"
-export { fromStoredName, toStoredName } from "./stored-names.ts"
-export { foldThread, type StoredThreadWrite } from "./thread-state.ts"

@@ -1,0 +1,33 @@
+/** Internals that the stores of this repository share. Nothing that `import "superstep"` loads is here. */
+
+export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/internal.ts"
+export { type EventText, fromEventText, toEventText } from "./event-text.ts"
+export { type HeartbeatConnection, heartbeatThread } from "./heartbeat-thread.ts"
+export {
+  checkKeys,
+  codecOf,
+  type EncryptionKey,
+  environmentKeys,
+  isSealed,
+  KEYS_VARIABLE,
+  type KeyCheck,
+  type KeyProvider,
+  KeyRing,
+  loadKeys,
+  plainCodec,
+  ringOf,
+  type ValueCodec,
+} from "./key-ring.ts"
+export {
+  type BodyParts,
+  type BodyPlace,
+  fromStoredBody,
+  LARGE_VALUE,
+  type LargeValue,
+  placesKind,
+  type StoredBody,
+  toStoredBody,
+  VALUE,
+} from "./large-values.ts"
+export { fromStoredName, toStoredName } from "./stored-names.ts"
+export { foldThread, type StoredThreadWrite } from "./thread-state.ts"
