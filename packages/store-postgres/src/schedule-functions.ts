@@ -1,6 +1,6 @@
 /**
  * Schedules in the schema: what the engine keeps of one is `body`, as JSON, and `next_at` when something is to be done for it.
- * `write_schedule_4` replaces the version that was read, and creates a run in the same statement; its other arguments are
+ * `write_schedule_5` replaces the version that was read, and creates a run in the same statement; its other arguments are
  * those of `append_2`, with one item or none.
  */
 const APPENDED = [
@@ -39,7 +39,7 @@ CREATE INDEX schedules_due ON $.schedules (next_at) WHERE next_at IS NOT NULL;
 
 export const SCHEDULE_FUNCTIONS = `
 -- Returns "written", "changed" where another version is there, or why the run was refused, as append_2 does.
-CREATE FUNCTION $.write_schedule_4(
+CREATE FUNCTION $.write_schedule_5(
   s_id text, s_workflow text, s_next_at float8, s_version text, s_body text, s_before text,
   ${APPENDED.join(", ")}
 ) RETURNS TABLE (item int, reason text, other text, thread text, seq int, token bigint, holder text)

@@ -34,7 +34,7 @@ const DUE: Statement = {
     ) AS due ON true ORDER BY due.next_at`,
 }
 const PLACES = Array.from({ length: WRITE_SCHEDULE_ARGUMENTS }, (_, i) => `$${i + 1}`).join(", ")
-const WRITE: Statement = { text: `SELECT * FROM $.write_schedule_4(${PLACES})` }
+const WRITE: Statement = { text: `SELECT * FROM $.write_schedule_5(${PLACES})` }
 const REMOVE: Statement = { text: "DELETE FROM $.schedules WHERE id = $1 RETURNING id" }
 
 /** What was in the way of a run was gone a moment later. */

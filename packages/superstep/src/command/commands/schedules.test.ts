@@ -97,7 +97,7 @@ describe("superstep schedules", () => {
 
   test.each([
     [["pause", "none"], 'The store has no schedule "none".'],
-    [["backfill", "report/daily", "--from", "soon", "--to", "2026-01-01"], "Write a date and time"],
+    [["backfill", "report/daily", "--from", "soon", "--to", "2026-01-01"], "Write a time ago or a date"],
     [
       ["backfill", "report/daily", "--from", "2026-01-02", "--to", "2026-01-01"],
       "a backfill goes from an earlier time to a later one that is past",
