@@ -371,6 +371,7 @@ export const mailCases: StoreCases = {
     await store.post(mailTo("other", "four"))
     const { count, bytes } = await store.mailAmount("r")
     assert.equal(count, 3)
+    // As they are stored, which may be encrypted.
     assert.ok(bytes > 3_000 && bytes < 5_000, `${bytes} bytes`)
     await write(store, lease, { mail: ["one"] })
     await store.refuseMail(lease, "two", REFUSED)
