@@ -19,6 +19,9 @@ import { SLOT_FUNCTIONS, SLOT_TABLES } from "./slot-functions.ts"
 import { SUBSCRIPTION_FUNCTIONS, SUBSCRIPTION_TABLES } from "./subscription-functions.ts"
 import { TABLES } from "./tables.ts"
 
+/** A value of each key that values were sealed with, to recognise the key. */
+const KEY_TABLE = `CREATE TABLE $.keys (id text COLLATE "C" PRIMARY KEY, "check" text NOT NULL);`
+
 /** The statements at N take the tables of version N to version N + 1. */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE $.meta (version int NOT NULL);
@@ -26,14 +29,13 @@ const MIGRATIONS: readonly string[] = [
    ${TABLES}`,
   `${SUBSCRIPTION_TABLES}
    CREATE INDEX runs_created ON $.runs (created_at, id);`,
-  // A value of each key that values were sealed with, to recognise the key.
-  `CREATE TABLE $.keys (id text COLLATE "C" PRIMARY KEY, "check" text NOT NULL);`,
+  KEY_TABLE,
   SLOT_TABLES,
   SCHEDULE_TABLES,
 ]
 
 /** The first version that may have encrypted values. */
-const HAS_KEYS = 3
+const HAS_KEYS = MIGRATIONS.indexOf(KEY_TABLE) + 1
 
 const FUNCTIONS = [
   APPEND_FUNCTION,

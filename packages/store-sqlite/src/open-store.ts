@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { type KeepAliveOptions, type LiveChannel, SuperstepError } from "@superstep/engine"
+import { isSuperstepError, type KeepAliveOptions, type LiveChannel, SuperstepError } from "@superstep/engine"
 import {
   checkKeys,
   codecOf,
@@ -17,7 +17,7 @@ import {
 import { nearest } from "@superstep/engine/text"
 import { decodeText, type JsonBytes, jsonBytes } from "./file/columns.ts"
 import type { Database, Driver } from "./file/driver.ts"
-import { isBusy, lockedBy, unusable } from "./file/errors.ts"
+import { isBusy, lockedBy, tablesDamaged, unusable } from "./file/errors.ts"
 import { isCurrent, migrate, outdatedCheck } from "./file/schema.ts"
 import { type OpenFile, openSqliteFile } from "./file/sqlite-file.ts"
 import { backOff, NOTICE_AFTER, Transactions } from "./file/transactions.ts"
@@ -251,7 +251,7 @@ export function openDatabase(options: DatabaseOptions): OpenFile {
     checkStoredKeys(opened.database, codec)
   } catch (error) {
     opened.database.close()
-    throw error
+    throw isSuperstepError(error) || isBusy(error) ? error : tablesDamaged(error)
   }
   return opened
 }
