@@ -1,7 +1,10 @@
-/** Events about runs, by position, and how far each consumer is. */
+/**
+ * Events about runs, by position, and how far each consumer is. `event_end` has the position of the newest event that was
+ * deleted: a table that is written with every event would cost more.
+ */
 export const SUBSCRIPTION_MIGRATION = `
   CREATE TABLE events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
     run_id TEXT NOT NULL,
     workflow TEXT NOT NULL,
@@ -9,7 +12,8 @@ export const SUBSCRIPTION_MIGRATION = `
     body TEXT NOT NULL,
     sum INTEGER NOT NULL
   );
-  CREATE INDEX events_at ON events (at);
+  CREATE TABLE event_end (last INTEGER NOT NULL);
+  INSERT INTO event_end (last) VALUES (0);
   CREATE TABLE consumers (
     consumer TEXT NOT NULL PRIMARY KEY,
     position INTEGER NOT NULL,

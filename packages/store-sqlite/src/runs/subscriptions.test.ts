@@ -77,9 +77,7 @@ describe.each(drivers)("subscriptions by $name", ({ driver }) => {
     await before.subscriptions.trim(0)
     expect(await before.subscriptions.events(0, 10)).toEqual([])
     await before.close()
-    alter(path, driver, (database) =>
-      database.exec("UPDATE sqlite_sequence SET seq = 0 WHERE name = 'events'"),
-    )
+    alter(path, driver, (database) => database.exec("UPDATE event_end SET last = 0"))
     const store = openStore(path, driver)
     await store.append(lease("d"), 0, records(1, 1), created())
     expect(await store.subscriptions.events(0, 10)).toMatchObject([{ runId: "d", position: 4 }])

@@ -87,10 +87,10 @@ interface Consumer {
 const REMOVABLE = "id <= (SELECT min(position) FROM consumers) OR at < ?1"
 
 export function subscriptionTable(database: Database, codec: ValueCodec): SubscriptionTable {
-  // Also where the number that SQLite keeps is damaged, no position is given twice, or before that of a consumer.
+  // No position is given twice, or before that of a consumer, also if one of these is damaged.
   const findLast = database.prepare(
     `SELECT CAST(max(
-       coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'events'), 0),
+       coalesce((SELECT max(last) FROM event_end), 0),
        coalesce((SELECT max(id) FROM events), 0),
        coalesce((SELECT max(position) FROM consumers), 0)
      ) AS INTEGER) AS last`,
@@ -112,11 +112,12 @@ export function subscriptionTable(database: Database, codec: ValueCodec): Subscr
   const removeOne = database.prepare("DELETE FROM consumers WHERE consumer = ?")
   const isKnown = database.prepare("SELECT 1 FROM holders WHERE id = ?")
   const findRemovable = database.prepare(
-    `SELECT count(*) AS count, max(id) AS last FROM (SELECT id FROM events WHERE ${REMOVABLE} ORDER BY id LIMIT ?2)`,
+    `SELECT count(*) AS count, max(id) AS last FROM (SELECT id, at FROM events ORDER BY id LIMIT ?2) WHERE ${REMOVABLE}`,
   )
   const countMissed = database.prepare(
     "SELECT count(*) AS count FROM events WHERE id > ?2 AND id <= ?3 AND at < ?1",
   )
+  const keepEnd = database.prepare("UPDATE event_end SET last = ?")
   const removeSome = database.prepare(`DELETE FROM events WHERE id <= ?2 AND (${REMOVABLE})`)
 
   function last(): number {
@@ -206,6 +207,7 @@ export function subscriptionTable(database: Database, codec: ValueCodec): Subscr
         const [missed] = countMissed.all(before, row.position, upTo) as [{ count: number }]
         if (missed.count > 0) save({ ...row, missed: row.missed + missed.count })
       }
+      keepEnd.run(last())
       removeSome.run(before, upTo)
       return count === EVENTS_AT_ONCE
     },
