@@ -1,15 +1,29 @@
 /**
- * Reads the records of runs, and their snapshots. A fork has its own records only; before them come those of the run that
+ * Reads the records of runs, their snapshots and their threads. A fork has its own records only; before them come those of the run that
  * it was forked from, up to the fork, and so on. One statement reads them all, with their large values: they are of one
  * moment, whatever is removed meanwhile.
  *
  * S4 A read gives every record up to the journal's end, or up to its limit, or an error; never fewer.
  */
-import { type JournalRecord, type Json, type Lease, type Snapshot, storeErrors } from "@superstep/engine"
-import { type BodyPlace, fromStoredBody, type StoredBody, toStoredBody } from "@superstep/engine/stores"
+
+import {
+  type JournalRecord,
+  type Json,
+  type Lease,
+  type Snapshot,
+  storeErrors,
+  type ThreadWrite,
+} from "@superstep/engine"
+import {
+  type BodyPlace,
+  foldThread,
+  fromStoredBody,
+  type StoredBody,
+  toStoredBody,
+} from "@superstep/engine/stores"
 import type { Database, Statement } from "./database.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
-import { parseJson, parseName, toText } from "./names.ts"
+import { parseJson, parseName, parseSealed, toText } from "./names.ts"
 import { STATE_TABLES } from "./run-rows.ts"
 
 /** $1 the run, $2 the record before the first, $3 the last. The journal's end comes first, the large values last. */
@@ -152,4 +166,67 @@ function toSnapshotBody(database: Database, runId: string, seq: number, data: Js
 export async function findGraph(database: Database, hash: string): Promise<Json | undefined> {
   const [row] = await database.read<{ body: string }>(`Graph "${hash}"`, GRAPH, [toText(hash)])
   return row && (parseJson(row.body, () => `Graph "${hash}" is damaged`) as Json)
+}
+
+// One statement, so that the end and the writes are of the same moment.
+const FIND: Statement = {
+  text: `
+    SELECT t.version AS last, w.version, w.key, w.kind, w.value
+    FROM $.threads AS t LEFT JOIN $.thread_writes AS w ON w.thread = t.id AND w.version <= $2
+    WHERE t.thread = $1 ORDER BY w.version`,
+}
+const REMOVE: Statement = {
+  text: `
+    WITH gone AS (DELETE FROM $.threads WHERE thread = $1 RETURNING id)
+    DELETE FROM $.thread_writes USING gone WHERE thread_writes.thread = gone.id`,
+}
+
+interface WriteRow {
+  readonly last: number
+  readonly version: number | null
+  readonly key: string
+  readonly kind: ThreadWrite["kind"]
+  readonly value: string
+}
+
+export interface ThreadState {
+  readonly version: number
+  readonly state: { readonly [key: string]: Json }
+}
+
+/** More writes than any thread has. */
+const ALL_WRITES = 2_147_483_647
+
+export async function threadState(
+  database: Database,
+  id: string,
+  version = ALL_WRITES,
+): Promise<ThreadState> {
+  const rows = await database.read<WriteRow>(`Thread "${id}"`, FIND, [
+    toText(id),
+    Math.min(version, ALL_WRITES),
+  ])
+  const { codec } = database
+  const damaged = (at: number) => () => `Thread "${id}" is damaged at ${at}`
+  const writes = rows.flatMap(({ version: at, key, kind, value }) =>
+    at === null
+      ? []
+      : [
+          {
+            version: at,
+            key,
+            kind,
+            value: () => parseSealed(codec, value, damaged(at), "thread", key) as Json,
+          },
+        ],
+  )
+  const end = Math.min(version, rows[0]?.last ?? 0)
+  const { state, next } = foldThread(writes)
+  if (next !== end + 1) throw corrupt(damaged(next), "the write is missing")
+  const named = [...state].map(([key, value]) => [parseName(key, damaged(end)), value])
+  return { version: end, state: Object.fromEntries(named) }
+}
+
+export async function removeThread(database: Database, id: string): Promise<void> {
+  await database.write(`The removal of thread "${id}"`, REMOVE, [toText(id)])
 }

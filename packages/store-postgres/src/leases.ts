@@ -1,14 +1,20 @@
-/** Who holds which run, and which runs are free. */
+/** Who holds which run, which runs are free, and the thread that sends heartbeats. */
+
 import {
   type Dismissal,
   type FreeQuery,
   type Holder,
   type Idle,
+  type KeepAlive,
+  type KeepAliveOptions,
   type Lease,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
+import { requireFrom } from "@superstep/engine/packages"
+import { heartbeatThread } from "@superstep/engine/stores"
+import type { ConnectionConfig } from "./address.ts"
 import type { Database, Statement } from "./database.ts"
 import { RELEASED, UNSUSPECTED } from "./lease-functions.ts"
 import { parseName, toText, toTexts } from "./names.ts"
@@ -182,3 +188,56 @@ export async function unquarantine(database: Database, runId: string): Promise<b
   const rows = await database.write(`The release of run "${runId}"`, UNQUARANTINE, [toText(runId)])
   return rows.length > 0
 }
+
+export function keepAlive(config: ConnectionConfig, schema: string, options: KeepAliveOptions): KeepAlive {
+  return heartbeatThread(options, {
+    program: PROGRAM,
+    data: { pg: requireFrom(import.meta.url).resolve("pg"), config, schema: `"${schema}"` },
+    // The driver reads its settings from there.
+    env: Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => /^(?:PG|HOME$|NODE_EXTRA_CA)/.test(name)),
+    ),
+  })
+}
+
+const PROGRAM = `
+const { pg, config, schema } = workerData
+const { Client } = require(pg)
+const PATIENCE = 5000
+let client
+
+async function beat(holder) {
+  await ask("UPDATE " + schema + ".holders SET beat = beat + 1 WHERE id = $1", [holder])
+}
+
+async function dismiss(holder, run) {
+  await ask("SELECT " + schema + ".dismiss_1($1, 'hung', $2)", [holder, run])
+}
+
+async function ask(text, values) {
+  try {
+    client ??= await connected()
+    await client.query({ text, values })
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function close() {
+  client?.end().catch(() => undefined)
+  client = undefined
+}
+
+async function connected() {
+  const made = new Client({
+    ...config,
+    connectionTimeoutMillis: PATIENCE,
+    query_timeout: PATIENCE,
+    application_name: "superstep heartbeat",
+  })
+  made.on("error", () => { client = undefined })
+  await made.connect()
+  return made
+}
+`

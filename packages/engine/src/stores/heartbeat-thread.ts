@@ -7,7 +7,7 @@
  */
 import { Worker } from "node:worker_threads"
 import type { KeepAlive, KeepAliveOptions } from "../runtime/index.ts"
-import { toStoredName } from "./stored-names.ts"
+import { toStoredName } from "./stored-values.ts"
 
 /** How the thread reaches the store. */
 export interface HeartbeatConnection {

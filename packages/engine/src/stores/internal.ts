@@ -1,13 +1,14 @@
 /** Internals that the stores of this repository share. Nothing that `import "superstep"` loads is here. */
 
 export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/internal.ts"
-export { type EventText, fromEventText, toEventText } from "./event-text.ts"
 export { type HeartbeatConnection, heartbeatThread } from "./heartbeat-thread.ts"
 export {
   checkKeys,
   codecOf,
   type EncryptionKey,
+  type EventText,
   environmentKeys,
+  fromEventText,
   isSealed,
   KEYS_VARIABLE,
   type KeyCheck,
@@ -16,6 +17,7 @@ export {
   loadKeys,
   plainCodec,
   ringOf,
+  toEventText,
   type ValueCodec,
 } from "./key-ring.ts"
 export {
@@ -29,5 +31,4 @@ export {
   toStoredBody,
   VALUE,
 } from "./large-values.ts"
-export { fromStoredName, toStoredName } from "./stored-names.ts"
-export { foldThread, type StoredThreadWrite } from "./thread-state.ts"
+export { foldThread, fromStoredName, type StoredThreadWrite, toStoredName } from "./stored-values.ts"

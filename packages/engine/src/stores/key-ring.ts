@@ -16,6 +16,7 @@ import {
 } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { SuperstepError } from "../core/index.ts"
+import type { NewEvent } from "../runtime/index.ts"
 
 export interface EncryptionKey {
   /** Stored with every value: letters, digits, `-` and `_`, at most 64. */
@@ -255,4 +256,19 @@ function keyMissing(id: string): SuperstepError {
 function keyWrong(id: string, cause?: unknown): SuperstepError {
   const text = `Key "${id}" is not the key that the store was encrypted with. Pass the right one under this id.`
   return new SuperstepError("STORE_KEY_WRONG", text, { cause, retryable: false })
+}
+
+export interface EventText {
+  readonly type: string
+  readonly at: number
+  readonly body: string
+}
+
+export function toEventText({ type, at, ...more }: NewEvent): EventText {
+  return { type, at, body: JSON.stringify(more) }
+}
+
+/** `body` is parsed. */
+export function fromEventText(type: string, at: number, body: unknown): NewEvent {
+  return { ...(body as object), type, at } as NewEvent
 }

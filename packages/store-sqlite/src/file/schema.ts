@@ -10,10 +10,13 @@ import { ROW_CHECKS, ROW_CHECKS_6 } from "./checksum.ts"
 import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
-import { QUEUE_MIGRATION, SLOT_MIGRATION } from "./queue-schema.ts"
-import { SCHEDULE_MIGRATION } from "./schedule-schema.ts"
+import {
+  QUEUE_MIGRATION,
+  SCHEDULE_MIGRATION,
+  SLOT_MIGRATION,
+  SUBSCRIPTION_MIGRATION,
+} from "./fleet-schema.ts"
 import { addSearchTables } from "./search-schema.ts"
-import { SUBSCRIPTION_MIGRATION } from "./subscription-schema.ts"
 
 /** The step at N takes a file of version N to version N + 1; released ones never change. */
 const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [

@@ -1,17 +1,19 @@
-/** Who holds which run, and which runs are free. A store decides nothing: its callers say that a holder is dead. */
+/** Who holds which run, which runs are free, and the thread that sends heartbeats. A store decides nothing: its callers say that a holder is dead. */
 
 import {
   type Dismissal,
   type FreeQuery,
   type Holder,
   type Idle,
+  type KeepAlive,
+  type KeepAliveOptions,
   type Lease,
   onlySuspect,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
-import type { ValueCodec } from "@superstep/engine/stores"
+import { heartbeatThread, type ValueCodec } from "@superstep/engine/stores"
 import {
   decodeName,
   decodeText,
@@ -22,8 +24,8 @@ import {
   toText,
   toTextList,
 } from "../file/columns.ts"
-import type { Database } from "../file/driver.ts"
-import { CLAIMED } from "../file/queue-schema.ts"
+import { type Database, libsqlPath, nodeSqlite } from "../file/driver.ts"
+import { CLAIMED } from "../file/fleet-schema.ts"
 import { END_WRITTEN, END_WRITTEN_AND_RESTED, WITH_END } from "../journal/journal-end.ts"
 import { CLAIMABLE, IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "../runs/run-rows.ts"
 
@@ -221,3 +223,41 @@ export const DISMISSAL = {
        wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END
      WHERE holder = ?1`,
 } as const
+
+export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
+  // The driver of the store: two copies of SQLite in one process release each other's locks.
+  const libsql = nodeSqlite() === undefined ? libsqlPath() : undefined
+  return heartbeatThread(options, { program: PROGRAM, data: { path, libsql, sql: DISMISSAL } })
+}
+
+/** Dismisses a hung holder as leases.ts does. */
+const PROGRAM = `
+const { path, libsql, sql } = workerData
+const Database = libsql === undefined
+  ? process.getBuiltinModule("node:sqlite").DatabaseSync
+  : require(libsql)
+const database = new Database(path)
+database.exec("PRAGMA busy_timeout = 2000")
+
+function beat(holder) {
+  database.prepare("UPDATE holders SET beat = beat + 1 WHERE id = ?").run(holder)
+}
+
+function dismiss(holder, run) {
+  database.exec("BEGIN IMMEDIATE")
+  try {
+    if (database.prepare(sql.removeHolder).run(holder).changes > 0) {
+      database.prepare(sql.countHungRun).run(1, holder, run)
+      database.prepare(sql.freeAll).run(holder)
+    }
+    database.exec("COMMIT")
+  } catch (error) {
+    database.exec("ROLLBACK")
+    throw error
+  }
+}
+
+function close() {
+  database.close()
+}
+`

@@ -26,7 +26,7 @@ import {
   toTextOrNull,
 } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
-import { BEGUN, CLAIMED, IS_READY, LINE, SCORE } from "../file/queue-schema.ts"
+import { BEGUN, CLAIMED, IS_READY, LINE, SCORE } from "../file/fleet-schema.ts"
 import type { BlobTable } from "../journal/blobs.ts"
 import { WITH_END } from "../journal/journal-end.ts"
 import type { JournalTable, RecordBody } from "../journal/journals.ts"

@@ -10,17 +10,24 @@
  * K4 Nothing new starts under a lease that was not verified within the duration of a lease.
  * K5 A run has one host in this process: claims, starts and resumptions pass its gate one after another.
  */
-import { isSuperstepError, type Json, type RunId, SuperstepError, toErrorData } from "../../core/index.ts"
+
+import {
+  isSuperstepError,
+  type Json,
+  type RunId,
+  type SignalReceived,
+  SuperstepError,
+  toErrorData,
+} from "../../core/index.ts"
+import { loadRun } from "../journal/load-run.ts"
 import { type Clock, systemClock } from "../ports/clock.ts"
 import type { LiveListener, LiveQuery, LiveService, LiveSubscription } from "../ports/live-channel.ts"
 import { andThen, isPromise, type MaybePromise, Signal } from "../ports/maybe-promise.ts"
-import type { Store } from "../ports/store.ts"
-import { runTaken } from "../ports/store.ts"
-import type { Holder, Lease, Mail, StoredHolder, StoredRun } from "../ports/stored.ts"
+import { runTaken, type Store } from "../ports/store.ts"
+import type { Holder, JournalRecord, Lease, Mail, StoredHolder, StoredRun } from "../ports/stored.ts"
 import { Places } from "../run/activity.ts"
 import { newRunId } from "../run/options.ts"
 import type { RunHost } from "../run/run-host.ts"
-import { bufferSignals, isAccepted } from "./buffer-signals.ts"
 import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holders.ts"
 import { LoopWatch } from "./loop-watch.ts"
 import { SlotKeeper } from "./slot-keeper.ts"
@@ -479,4 +486,40 @@ function keepAlive(keeper: Keeper): () => void {
   }, TICK)
   timer.unref()
   return () => clearInterval(timer)
+}
+
+interface AcceptedMail extends Mail {
+  readonly command: Extract<Mail["command"], { type: "signal" }>
+}
+
+/** A signal that was reported to its sender as accepted. */
+export function isAccepted(mail: Mail): mail is AcceptedMail {
+  return mail.command.type === "signal" && mail.command.isAccepted === true
+}
+
+export async function bufferSignals(
+  store: Store,
+  lease: Lease,
+  mail: readonly AcceptedMail[],
+  at: number,
+): Promise<void> {
+  if (mail.length === 0) return
+  const loaded = await loadRun(store, lease.runId as RunId)
+  const machine = loaded?.frames.get("")?.machine
+  if (loaded === undefined || machine === undefined || machine.isOver()) return
+  let { seq, events } = loaded
+  const records: JournalRecord[] = []
+  const known: string[] = []
+  for (const { id: mailId, command } of mail) {
+    const { id, name, value } = command
+    known.push(mailId)
+    if (machine.hasReceived(id)) continue
+    const entry: SignalReceived = { type: "signal.received", at, id, name, value, mail: mailId }
+    const before = machine.eventCount
+    machine.apply(entry)
+    events += machine.eventCount - before
+    records.push({ seq: ++seq, frame: "", entry, events })
+  }
+  // Nothing executed: the run stays under the suspicion that it is under.
+  await store.append(lease, loaded.seq, records, { mail: known, intent: true })
 }

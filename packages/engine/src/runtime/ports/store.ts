@@ -9,8 +9,8 @@ import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
-import type { Slots } from "./slots.ts"
 import type { ScheduleStore } from "./schedules.ts"
+import type { Slots } from "./slots.ts"
 import type {
   Amount,
   Dismissal,

@@ -1,8 +1,11 @@
 /**
+ * What a fleet shares: queued runs, slots, events for subscriptions, schedules.
+ *
  * Queued runs in the file. `flow` is what a run was queued with, as JSON, and `line` what decides whether it may be claimed:
  * its workflow, queue, tenant and lanes. Both are null for a run that was not queued, whose line is its workflow.
  * `ready` marks a run that nobody holds and that is due, or has mail, where status and time do not say so.
  */
+
 export const QUEUE_MIGRATION = `
   ALTER TABLE runs ADD COLUMN flow TEXT;
   ALTER TABLE runs ADD COLUMN flow_group TEXT;
@@ -60,3 +63,38 @@ export const BEGUN = 10_000_000_000_000
 export const CLAIMED = `token = token + 1, wake_at = NULL, executing = 1, ready = 0, flow_group = NULL,
   score = CASE status WHEN 'queued' THEN score - ${BEGUN} ELSE score END,
   status = CASE status WHEN 'queued' THEN 'running' ELSE status END`
+
+export const SUBSCRIPTION_MIGRATION = `
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    workflow TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    sum INTEGER NOT NULL
+  );
+  CREATE TABLE event_end (last INTEGER NOT NULL);
+  INSERT INTO event_end (last) VALUES (0);
+  CREATE TABLE consumers (
+    consumer TEXT NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    holder TEXT,
+    missed INTEGER NOT NULL,
+    failure TEXT,
+    sum INTEGER NOT NULL
+  ) WITHOUT ROWID;
+`
+
+export const SCHEDULE_MIGRATION = `
+  CREATE TABLE schedules (
+    id TEXT NOT NULL PRIMARY KEY,
+    workflow TEXT NOT NULL,
+    next_at INTEGER,
+    version TEXT NOT NULL,
+    body TEXT NOT NULL,
+    sum INTEGER NOT NULL
+  );
+  CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+`
