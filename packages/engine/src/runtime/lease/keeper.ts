@@ -493,11 +493,11 @@ interface AcceptedMail extends Mail {
 }
 
 /** A signal that was reported to its sender as accepted. */
-export function isAccepted(mail: Mail): mail is AcceptedMail {
+function isAccepted(mail: Mail): mail is AcceptedMail {
   return mail.command.type === "signal" && mail.command.isAccepted === true
 }
 
-export async function bufferSignals(
+async function bufferSignals(
   store: Store,
   lease: Lease,
   mail: readonly AcceptedMail[],
