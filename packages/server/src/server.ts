@@ -1,6 +1,7 @@
 /** The API of a runtime as one fetch handler: for Node, Hono, Next.js, Express, or a test. */
 import { OpenAPIHono } from "@hono/zod-openapi"
-import type { Runtime } from "@superstep/engine"
+import type { Runtime, RuntimeOptions } from "@superstep/engine"
+import type { TrustCapability } from "@superstep/engine/definitions"
 import type { Context } from "hono"
 import { bodyLimit } from "hono/body-limit"
 import { matchedRoutes } from "hono/route"
@@ -16,17 +17,20 @@ import { invalidRequest, problem, problemOf } from "./problem.ts"
 import { contentPolicy, crossOrigin, forgeryCheck } from "./protection.ts"
 import { RateLimits } from "./rate-limit.ts"
 import { addRunRoutes } from "./runs.ts"
-import type { Services } from "./services.ts"
+import type { Services, StartedWorkflow } from "./services.ts"
+import { submittedOptions } from "./submitted.ts"
 
 export interface ServerOptions {
   readonly runtime: Runtime
   /** What the API offers: the runtime's workflows, or some of them. */
-  readonly workflows: readonly Parameters<Runtime["start"]>[0][]
+  readonly workflows: RuntimeOptions["workflows"]
   /** Who sends a request, such as `apiKeys(store)`; of several, the first that knows. Absent: everybody may do everything. */
   readonly auth?: Auth | readonly Auth[] | undefined
   /** A check of your own for each request, after that of the role. */
   readonly authorize?: Authorize | undefined
   readonly audit?: AuditOptions | undefined
+  /** What definitions that are sent to the server may use. Default: nothing outside of the workflow, see docs/security.md. */
+  readonly allow?: readonly TrustCapability[] | undefined
   /** Origins whose pages may use the API, such as `https://app.example.com`. Default: none. */
   readonly cors?: readonly string[] | undefined
   /** Bytes that the body of a request may have. Default: 1 MB. */
@@ -62,8 +66,9 @@ export function serverWith(
   const draining = new AbortController()
   const services: Services = {
     runtime,
-    workflows: new Map(options.workflows.map((one) => [one.name, one])),
+    workflows: new Map(options.workflows.map((one) => [one.name, one as StartedWorkflow])),
     feeds: new Feeds(runtime),
+    submitted: submittedOptions(options.allow),
     audit: new AuditLog(runtime.store, options.audit ?? {}, report),
     drain: draining.signal,
     heartbeat,

@@ -77,8 +77,9 @@ async function verified(
   try {
     return (await verify()).payload
   } catch (error) {
-    const isInvalid = error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
-    if (isInvalid && error.code !== "ERR_JOSE_GENERIC") return undefined
+    // The class itself, and the timeout, are of keys that could not be fetched.
+    const isOfKeys = error instanceof errors.JWKSTimeout || (error as Error).constructor === errors.JOSEError
+    if (error instanceof errors.JOSEError && !isOfKeys) return undefined
     if (!isRemote) throw error
     const text = "The keys of the identity provider cannot be fetched: try again later."
     throw new SuperstepError("AUTH_UNAVAILABLE", text, { cause: error })
