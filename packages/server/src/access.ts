@@ -3,10 +3,9 @@
  * its runs have the tenant as a label, and its threads and keys have it as a prefix. Whatever belongs to somebody else does
  * not exist for it: the answer is 404, as for an id that nobody has.
  */
-import { type StoredRun, SuperstepError } from "@superstep/engine"
+import { type Runtime, type StoredRun, SuperstepError } from "@superstep/engine"
 import type { Context, MiddlewareHandler } from "hono"
 import { problem } from "./problem.ts"
-import type { Services } from "./services.ts"
 
 /** Each role includes those before it. */
 export const ROLES = ["viewer", "operator", "author", "admin"] as const
@@ -89,7 +88,11 @@ export function maySee({ workflows }: Principal, workflow: string): boolean {
 }
 
 /** The run, if it exists and the principal may see it; else throws RUN_UNKNOWN. */
-export async function visibleRun(c: Context<Env>, { runtime }: Services, runId: string): Promise<StoredRun> {
+export async function visibleRun(
+  c: Context<Env>,
+  { runtime }: { readonly runtime: Runtime },
+  runId: string,
+): Promise<StoredRun> {
   const principal = principalOf(c)
   const row = await runtime.store.run(runId)
   if (row !== undefined && isVisible(principal, row)) return row

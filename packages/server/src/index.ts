@@ -1,6 +1,6 @@
 /** Superstep workflows over HTTP. */
 export type { Access, Authorize, Principal, PrincipalKey, Role } from "./access.ts"
-export type { AuditOptions } from "./audit.ts"
+export type { AuditOptions } from "./audit-log.ts"
 export {
   type ApiKey,
   apiKeys,

@@ -1,5 +1,5 @@
 /** What protects browsers, what is logged, and what never leaves the server. */
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { served } from "./serve.test-support.ts"
 
 const START = "/v1/workflows/greet/runs"
@@ -65,7 +65,7 @@ test("every response forbids to load anything, to be framed and to be cached", a
   }
 })
 
-test("your own check decides after the role, and is told the route and its parameters", async () => {
+test("your own check decides after the role, and gets the route and its parameters", async () => {
   const seen: unknown[] = []
   const { ask, key } = served({
     authorize: ({ id }, access) => {
@@ -83,8 +83,23 @@ test("your own check decides after the role, and is told the route and its param
   ])
 })
 
-test("the audit log has every change by whom and when, for its tenant only, and is deleted by age", async () => {
+test("entries of the audit log are deleted by age", async () => {
   const { ask, key, store } = served({ audit: { days: 30 } })
+  const admin = await key({})
+  const now = Date.now()
+  const at = async (days: number) => {
+    vi.useFakeTimers({ toFake: ["Date"], now: now - days * 86_400_000 })
+    await ask("POST", "/v1/runs/none/cancel", { key: admin, body: {} }).finally(() => vi.useRealTimers())
+    const entries = (await store.records.list("audit")).map(({ value }) => (value as { at: number }).at)
+    return entries.map((one) => Math.round((now - one) / 86_400_000))
+  }
+  expect(await at(31)).toEqual([31])
+  expect(await at(29)).toEqual([29, 31])
+  expect(await at(0)).toEqual([0, 29])
+})
+
+test("the audit log has every change by whom and when, for its tenant only", async () => {
+  const { ask, key, store } = served()
   const [ada, bob, admin] = [await key({ tenant: "a" }), await key({ tenant: "b" }), await key({})]
   await ask("POST", START, { key: ada, body: { input: "secret input" } })
   await ask("POST", "/v1/runs/none/cancel?token=canary", { key: bob, body: { reason: "secret reason" } })

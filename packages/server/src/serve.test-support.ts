@@ -38,7 +38,7 @@ export interface Served {
   key(options: Partial<KeyOptions>): Promise<string>
 }
 
-export interface AskOptions {
+interface AskOptions {
   readonly key?: string | undefined
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
 /** What the routes share. */
 import type { Runtime } from "@superstep/engine"
-import type { AuditLog } from "./audit.ts"
+import type { AuditLog } from "./audit-log.ts"
 import type { Feeds } from "./feed.ts"
 import type { SubmittedOptions } from "./submitted.ts"
 
