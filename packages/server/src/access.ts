@@ -3,10 +3,9 @@
  * its runs have the tenant as a label, and its threads and keys have it as a prefix. Whatever belongs to somebody else does
  * not exist for it: the answer is 404, as for an id that nobody has.
  */
-import { type StoredRun, SuperstepError } from "@superstep/engine"
+import { type Runtime, type StoredRun, SuperstepError } from "@superstep/engine"
 import type { Context, MiddlewareHandler } from "hono"
 import { problem } from "./problem.ts"
-import type { Services } from "./services.ts"
 
 /** Each role includes those before it. */
 export const ROLES = ["viewer", "operator", "author", "admin"] as const
@@ -21,27 +20,60 @@ export interface Principal {
   readonly tenant?: string | undefined
   /** The workflows it may see and start; absent: all. */
   readonly workflows?: readonly string[] | undefined
+  /** The API key that it uses, and what limits that. */
+  readonly key?: PrincipalKey | undefined
 }
 
+export interface PrincipalKey {
+  readonly id: string
+  readonly budget?:
+    | {
+        readonly usd?: number | undefined
+        readonly tokens?: number | undefined
+        readonly per: "day" | "total"
+      }
+    | undefined
+  readonly rateLimit?: { readonly requests: number; readonly seconds: number } | undefined
+}
+
+/** What is asked of a principal beyond its role. */
+export interface Access {
+  readonly method: string
+  /** For example `/v1/runs/:run/cancel`. */
+  readonly route: string
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** A check of your own, after that of the role: false refuses the request. */
+export type Authorize = (principal: Principal, access: Access) => boolean | Promise<boolean>
+
 export interface Env {
-  Variables: { principal: Principal }
+  Variables: {
+    principal: Principal
+    /** Checks that need the server's options, for `needs`; returns a refusal. */
+    check: (c: Context<Env>, starts: boolean) => Promise<Response | undefined>
+  }
 }
 
 /** Without authentication, every client that reaches the server acts as its owner. */
 export const OWNER: Principal = { id: "owner", role: "admin" }
 
 const TENANT_LABEL = "superstep.tenant"
+/** The id of the API key that started a run. */
+export const KEY_LABEL = "superstep.key"
 
-/** For the configuration of a route: only principals with this role, or a higher one, reach its handler. */
-export function needs(role: Role) {
+/**
+ * For the configuration of a route: only principals with this role, or a higher one, reach its handler. A route that
+ * `starts` runs is refused to a key whose budget is used up.
+ */
+export function needs(role: Role, { starts = false }: { readonly starts?: boolean } = {}) {
   const middleware: MiddlewareHandler<Env> = async (c, next) => {
     const principal = c.get("principal")
-    if (ROLES.indexOf(principal.role) >= ROLES.indexOf(role)) return await next()
-    return problem(
-      403,
-      "NOT_ALLOWED",
-      `This needs the role ${role}; this key has the role ${principal.role}.`,
-    )
+    if (ROLES.indexOf(principal.role) < ROLES.indexOf(role)) {
+      const text = `This needs the role ${role}; this key has the role ${principal.role}.`
+      return problem(403, "NOT_ALLOWED", text)
+    }
+    return (await c.get("check")(c, starts)) ?? (await next())
   }
   return { middleware, "x-role": role }
 }
@@ -56,7 +88,11 @@ export function maySee({ workflows }: Principal, workflow: string): boolean {
 }
 
 /** The run, if it exists and the principal may see it; else throws RUN_UNKNOWN. */
-export async function visibleRun(c: Context<Env>, { runtime }: Services, runId: string): Promise<StoredRun> {
+export async function visibleRun(
+  c: Context<Env>,
+  { runtime }: { readonly runtime: Runtime },
+  runId: string,
+): Promise<StoredRun> {
   const principal = principalOf(c)
   const row = await runtime.store.run(runId)
   if (row !== undefined && isVisible(principal, row)) return row
@@ -68,21 +104,30 @@ export function isVisible(principal: Principal, { workflow, labels }: StoredRun)
   return maySee(principal, workflow) && (tenant === undefined || labels?.[TENANT_LABEL] === tenant)
 }
 
-/** The labels of a new run, or of a query, with the tenant of the principal. */
-export function tenantLabels(
-  { tenant }: Principal,
-  labels: Readonly<Record<string, string>> | undefined,
-): Readonly<Record<string, string>> | undefined {
-  if (labels?.[TENANT_LABEL] !== undefined) {
-    throw new SuperstepError("OPTION_INVALID", `The label ${TENANT_LABEL} is set by the server.`)
-  }
+type Labels = Readonly<Record<string, string>>
+
+/** The labels of a new run, with the tenant and the key of the principal. */
+export function tenantLabels(principal: Principal, labels: Labels | undefined): Labels | undefined {
+  const { key } = principal
+  if (labels?.[KEY_LABEL] !== undefined) throw labelReserved(KEY_LABEL)
+  const own = queryLabels(principal, labels)
+  return key === undefined ? own : { ...own, [KEY_LABEL]: key.id }
+}
+
+/** The labels of a query for runs, with the tenant of the principal. */
+export function queryLabels({ tenant }: Principal, labels: Labels | undefined): Labels | undefined {
+  if (labels?.[TENANT_LABEL] !== undefined) throw labelReserved(TENANT_LABEL)
   return tenant === undefined ? labels : { ...labels, [TENANT_LABEL]: tenant }
 }
 
+function labelReserved(name: string): SuperstepError {
+  return new SuperstepError("OPTION_INVALID", `The label ${name} is set by the server.`)
+}
+
 /** Labels as their owner wrote them. */
-export function ownLabels(labels: StoredRun["labels"]): Readonly<Record<string, string>> | undefined {
+export function ownLabels(labels: StoredRun["labels"]): Labels | undefined {
   if (labels === undefined) return undefined
-  const { [TENANT_LABEL]: _, ...own } = labels
+  const { [TENANT_LABEL]: _, [KEY_LABEL]: __, ...own } = labels
   return Object.keys(own).length === 0 ? undefined : own
 }
 

@@ -19,6 +19,8 @@ export interface Problem {
 }
 
 const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
+  NOT_ALLOWED: 403,
+  KEY_UNKNOWN: 404,
   RUN_UNKNOWN: 404,
   WORKFLOW_UNKNOWN: 404,
   REQUEST_UNKNOWN: 404,
@@ -30,6 +32,7 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   REQUEST_ANSWERED: 409,
   REQUEST_EXPIRED: 409,
   REQUEST_NOT_OPEN: 409,
+  KEY_REVOKED: 409,
   KEY_TAKEN: 409,
   RUN_EXISTS: 409,
   RUN_HELD: 409,
@@ -39,6 +42,7 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   RUN_NOT_QUARANTINED: 409,
   THREAD_BUSY: 409,
   GRAPH_CHANGED: 409,
+  AUTH_UNAVAILABLE: 503,
   RUNTIME_CLOSED: 503,
   STORE_AWAY: 503,
   STORE_LOCKED: 503,
@@ -55,6 +59,7 @@ const TITLES: Readonly<Record<number, string>> = {
   413: "Too large",
   415: "Unsupported media type",
   422: "Invalid",
+  429: "Too many requests",
   500: "Internal error",
   503: "Unavailable",
 }

@@ -17,6 +17,7 @@ import {
   ownName,
   type Principal,
   principalOf,
+  queryLabels,
   tenantLabels,
   tenantName,
   visibleRun,
@@ -75,7 +76,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/workflows/{workflow}/runs",
-      ...needs("operator"),
+      ...needs("operator", { starts: true }),
       summary: "Start a run",
       description:
         "Waits for the result, up to 30 seconds or as long as `Prefer: wait=N` says, then answers 202. `Prefer: respond-async` answers 202 at once; `Accept: text/event-stream` answers with the run's events. With an `Idempotency-Key`, a second request joins the first one's run.",
@@ -100,9 +101,10 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       const name = c.req.valid("param").workflow
       const workflow = maySee(principal, name) ? workflows.get(name) : undefined
       if (workflow === undefined) throw workflowUnknown(name)
-      const { input, labels, thread, ...options } = c.req.valid("json")
+      const { input, labels, thread, runId, ...options } = c.req.valid("json")
       const run = runtime.start(workflow, input as never, {
         ...options,
+        runId: tenantName(principal, runId),
         key: tenantName(principal, c.req.valid("header")["idempotency-key"]),
         thread: tenantName(principal, thread),
         labels: tenantLabels(principal, labels),
@@ -145,7 +147,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
         ...filter,
         thread: tenantName(principal, thread),
         key: tenantName(principal, key),
-        labels: tenantLabels(principal, label),
+        labels: queryLabels(principal, label),
       }
       const rows = await visibleRuns(runtime, principal, query, cursor, limit + 1)
       const page = rows.slice(0, limit)

@@ -1,21 +1,39 @@
 /** The API of a runtime as one fetch handler: for Node, Hono, Next.js, Express, or a test. */
 import { OpenAPIHono } from "@hono/zod-openapi"
-import type { Runtime } from "@superstep/engine"
+import type { Runtime, RuntimeOptions } from "@superstep/engine"
+import type { TrustCapability } from "@superstep/engine/definitions"
+import type { Context } from "hono"
 import { bodyLimit } from "hono/body-limit"
+import { matchedRoutes } from "hono/route"
 import { secureHeaders } from "hono/secure-headers"
-import { type Env, OWNER, type Principal } from "./access.ts"
+import { type Authorize, type Env, OWNER, principalOf } from "./access.ts"
+import { addAuditRoutes } from "./audit.ts"
+import { AuditLog, type AuditOptions } from "./audit-log.ts"
+import { type Auth, anyOf } from "./auth/authenticate.ts"
+import { addKeyRoutes } from "./auth/key-routes.ts"
+import { overBudget } from "./auth/key-usage.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
+import { contentPolicy, crossOrigin, forgeryCheck } from "./protection.ts"
+import { RateLimits } from "./rate-limit.ts"
 import { addRunRoutes } from "./runs.ts"
-import type { Services } from "./services.ts"
+import type { Services, StartedWorkflow } from "./services.ts"
+import { submittedOptions } from "./submitted.ts"
 
 export interface ServerOptions {
   readonly runtime: Runtime
   /** What the API offers: the runtime's workflows, or some of them. */
-  readonly workflows: readonly Parameters<Runtime["start"]>[0][]
-  /** Who sends this request; undefined: nobody that is known. Absent: everybody may do everything. */
-  readonly auth?: ((request: Request) => Principal | undefined | Promise<Principal | undefined>) | undefined
+  readonly workflows: RuntimeOptions["workflows"]
+  /** Who sends a request, such as `apiKeys(store)`; of several, the first that knows. Absent: everybody may do everything. */
+  readonly auth?: Auth | readonly Auth[] | undefined
+  /** A check of your own for each request, after that of the role. */
+  readonly authorize?: Authorize | undefined
+  readonly audit?: AuditOptions | undefined
+  /** What definitions that are sent to the server may use. Default: nothing outside of the workflow, see docs/security.md. */
+  readonly allow?: readonly TrustCapability[] | undefined
+  /** Origins whose pages may use the API, such as `https://app.example.com`. Default: none. */
+  readonly cors?: readonly string[] | undefined
   /** Bytes that the body of a request may have. Default: 1 MB. */
   readonly maxBody?: number | undefined
   /** Milliseconds between heartbeats of a stream. Default: 15,000. */
@@ -35,19 +53,34 @@ export interface Server {
 const OPEN_PATHS = new Set(["/healthz", "/readyz"])
 
 export function createServer(options: ServerOptions): Server {
-  const { runtime, auth, maxBody = 1_000_000, heartbeat = 15_000 } = options
+  return serverWith(options, () => undefined)
+}
+
+/** For tests: with more routes. */
+export function serverWith(
+  options: ServerOptions,
+  addMore: (app: OpenAPIHono<Env>, services: Services) => void,
+): Server {
+  const { runtime, maxBody = 1_000_000, heartbeat = 15_000, cors = [] } = options
+  const auth = typeof options.auth === "object" ? anyOf(options.auth) : options.auth
   const report = options.onProblem ?? warn
   const draining = new AbortController()
   const services: Services = {
     runtime,
-    workflows: new Map(options.workflows.map((one) => [one.name, one])),
+    workflows: new Map(options.workflows.map((one) => [one.name, one as StartedWorkflow])),
     feeds: new Feeds(runtime),
+    submitted: submittedOptions(options.allow),
+    audit: new AuditLog(runtime.store, options.audit ?? {}, report),
     drain: draining.signal,
     heartbeat,
   }
   const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
+  const rateLimits = new RateLimits()
   app.use(secureHeaders())
+  app.use(contentPolicy)
+  if (cors.length > 0) app.use(crossOrigin(cors))
   app.use(bodyLimit({ maxSize: maxBody, onError: () => tooLarge(maxBody) }))
+  if (auth !== undefined) app.use(services.audit.middleware)
   app.use(async (c, next) => {
     const principal = auth === undefined || OPEN_PATHS.has(c.req.path) ? OWNER : await auth(c.req.raw)
     if (principal === undefined) {
@@ -56,12 +89,21 @@ export function createServer(options: ServerOptions): Server {
       return response
     }
     c.set("principal", principal)
-    return await next()
+    c.set("check", (context, starts) => check(context, options, starts))
+    const admission = rateLimits.admit(principal)
+    if (admission?.refusal === undefined) await next()
+    else c.res = admission.refusal
+    for (const [name, value] of Object.entries(admission?.headers ?? {})) c.res.headers.set(name, value)
+    return undefined
   })
+  app.use(forgeryCheck)
   app.get("/healthz", (c) => c.json({ ok: true }))
   app.get("/readyz", (c) => (draining.signal.aborted ? c.json({ ok: false }, 503) : c.json({ ok: true })))
   addRunRoutes(app, services)
   addInboxRoutes(app, services)
+  addKeyRoutes(app, services)
+  addAuditRoutes(app, services)
+  addMore(app, services)
   app.doc31("/openapi.json", {
     openapi: "3.1.0",
     info: { title: "Superstep", version: "1", description: "Workflows over HTTP." },
@@ -75,6 +117,21 @@ export function createServer(options: ServerOptions): Server {
     isOpen: auth === undefined,
     drain: () => draining.abort(),
   }
+}
+
+/** What `needs` checks beside the role. */
+async function check(
+  c: Context<Env>,
+  { runtime, authorize }: ServerOptions,
+  starts: boolean,
+): Promise<Response | undefined> {
+  const principal = principalOf(c)
+  const route = matchedRoutes(c).at(-1)?.path ?? "/*"
+  const access = { method: c.req.method, route, params: c.req.param() as Record<string, string> }
+  if (authorize !== undefined && (await authorize(principal, access)) !== true) {
+    return problem(403, "NOT_ALLOWED", "You are not allowed to do this.")
+  }
+  return starts ? await overBudget(runtime, principal) : undefined
 }
 
 function tooLarge(limit: number): Response {

@@ -29,6 +29,7 @@ const COLUMNS: readonly SealedColumn[] = [
   { table: "thread_writes", column: "value", kind: "thread", owner: "t.key" },
   { table: "mail", column: "command", kind: "mail", owner: "t.mail_id", part: "t.run_id" },
   { table: "mail", column: "outcome", kind: "outcome", owner: "t.mail_id" },
+  { table: "records", column: "value", kind: "document", owner: "t.kind", part: "t.id" },
   { table: "live", column: "error", kind: "error", owner: "r.run_id" },
   { table: "ended", column: "error", kind: "error", owner: "r.run_id" },
   { table: "schedules", column: "body", kind: "schedule", owner: "t.id" },

@@ -34,6 +34,7 @@ async function fill(store: Store, runId: string): Promise<void> {
     status: "failed",
     error,
   })
+  await store.records.put("webhook", runId, { secret: SECRET }, null)
   await store.subscriptions.add(`consumer ${runId}`, "now")
   const claimed = await store.subscriptions.claim(`consumer ${runId}`, "holder")
   if (claimed === undefined) throw new Error("The consumer is not free.")
@@ -50,6 +51,7 @@ async function contentOf(store: Store, runId: string): Promise<unknown[]> {
     (await store.thread(`thread of ${runId}`)).state,
     (await store.mail("holder")).filter((mail) => mail.runId === runId).map(({ command }) => command),
     (await store.run(`ended ${runId}`))?.error?.message,
+    (await store.records.get("webhook", runId))?.value,
     (await store.subscriptions.consumers())
       .filter(({ consumer }) => consumer === `consumer ${runId}`)
       .map(({ failure }) => failure?.message),
@@ -63,6 +65,7 @@ const CONTENT = [
   { memory: SECRET },
   [{ type: "answer", request: "q", value: SECRET }],
   SECRET,
+  { secret: SECRET },
   [SECRET],
 ]
 
@@ -89,6 +92,7 @@ describe("an encrypted schema", () => {
       "ended",
       "journal",
       "mail",
+      "records",
       "requests",
       "snapshots",
       "thread_writes",

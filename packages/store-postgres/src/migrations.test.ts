@@ -25,7 +25,7 @@ test(`${PROCESSES} processes that start at once on an empty database all get the
   expect(codes).toEqual(Array(PROCESSES).fill(0))
   const store = freshStore({ schema })
   expect(await store.runs({})).toHaveLength(PROCESSES)
-  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 5 }])
+  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 6 }])
 })
 
 test("a schema of a later version, or of another program, is left as it is", async () => {
@@ -36,7 +36,7 @@ test("a schema of a later version, or of another program, is left as it is", asy
   await expect(later.run("r")).rejects.toMatchObject({
     code: "STORE_UNUSABLE",
     message: expect.stringMatching(
-      /is of version 99, and this @superstep\/store-postgres knows versions up to 5: update/,
+      /is of version 99, and this @superstep\/store-postgres knows versions up to 6: update/,
     ),
   })
   const foreign = newSchema()

@@ -12,6 +12,7 @@ import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
 import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
 import { LEASE_FUNCTIONS } from "./lease-functions.ts"
 import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
+import { RECORDS_TABLE } from "./records.ts"
 import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
 import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
 import { SCHEDULE_FUNCTIONS, SCHEDULE_TABLES } from "./schedule-functions.ts"
@@ -32,6 +33,7 @@ const MIGRATIONS: readonly string[] = [
   KEY_TABLE,
   SLOT_TABLES,
   SCHEDULE_TABLES,
+  RECORDS_TABLE,
 ]
 
 /** The first version that may have encrypted values. */

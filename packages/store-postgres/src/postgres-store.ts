@@ -7,6 +7,7 @@ import type {
   KeepAlive,
   LiveChannel,
   LiveService,
+  RecordStore,
   Registry,
   RunQueue,
   ScheduleStore,
@@ -26,6 +27,7 @@ import { subscribeLive } from "./live-client.ts"
 import { serveLive } from "./live-server.ts"
 import { mailAmount, mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
 import { queueOn } from "./queue.ts"
+import { recordsOn } from "./records.ts"
 import { type Promised, registryOn } from "./registry.ts"
 import { listRequests } from "./requests.ts"
 import { prune, removeRun, report } from "./retention.ts"
@@ -38,10 +40,11 @@ import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
 export type PostgresStore = Promised<
-  Omit<Store, "keepAlive" | "live" | "queue" | "schedules" | "slots" | "subscriptions">
+  Omit<Store, "keepAlive" | "live" | "queue" | "records" | "schedules" | "slots" | "subscriptions">
 > &
   Pick<Store, "keepAlive"> & {
     readonly queue: Promised<RunQueue>
+    readonly records: Promised<RecordStore>
     readonly schedules: Promised<ScheduleStore>
     readonly subscriptions: Promised<Subscriptions>
     readonly slots: PostgresSlots
@@ -98,6 +101,7 @@ export function storeOn(
     },
 
     queue: queueOn(database, turns, hints),
+    records: recordsOn(database),
     schedules: schedulesOn(database, hints),
     subscriptions: subscriptionsOn(database),
     slots: slotsOn(database, signals),

@@ -35,6 +35,7 @@ async function fill(store: SqliteStore, runId: string): Promise<void> {
   const ended = `ended ${runId}`
   const error = { code: "TIMEOUT", message: SECRET }
   await store.append(lease(ended), 0, records(1, 1, SECRET), { ...created(), status: "failed", error })
+  await store.records.put("webhook", runId, { secret: SECRET }, null)
   await store.subscriptions.add(`consumer ${runId}`, "now")
   const claimed = await store.subscriptions.claim(`consumer ${runId}`, "h")
   if (claimed === undefined) throw new Error("The consumer is not free.")
@@ -51,6 +52,7 @@ async function contentOf(store: SqliteStore, runId: string): Promise<unknown[]> 
     (await store.thread(`thread of ${runId}`)).state,
     (await store.mail("h")).filter((mail) => mail.runId === runId).map(({ command }) => command),
     (await store.run(`ended ${runId}`))?.error?.message,
+    (await store.records.get("webhook", runId))?.value,
     (await store.subscriptions.consumers())
       .filter(({ consumer }) => consumer === `consumer ${runId}`)
       .map(({ failure }) => failure?.message),
@@ -64,6 +66,7 @@ const CONTENT = [
   { memory: SECRET },
   [{ type: "answer", request: "q", value: SECRET }],
   SECRET,
+  { secret: SECRET },
   [SECRET],
 ]
 

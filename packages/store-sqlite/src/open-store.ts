@@ -144,10 +144,11 @@ function emitWarning({ code, message }: StoreNotice): void {
 }
 
 /** The parts of a store that have methods of their own. */
-type Part = "registry" | "queue" | "schedules" | "subscriptions"
+type Part = "registry" | "queue" | "records" | "schedules" | "subscriptions"
 const PARTS: { readonly [name in Part]: true } = {
   registry: true,
   queue: true,
+  records: true,
   schedules: true,
   subscriptions: true,
 }

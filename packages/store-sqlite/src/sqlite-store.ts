@@ -10,6 +10,7 @@ import {
   type KeepAlive,
   type LiveChannel,
   type LiveService,
+  type RecordStore,
   type Registry,
   type RunQueue,
   registryConflict,
@@ -34,6 +35,7 @@ import { type QueueTable, queueTable } from "./lease/queue.ts"
 import { type SlotTable, slotTable } from "./lease/slots.ts"
 import { subscribeLive } from "./live/live-client.ts"
 import { serveLive } from "./live/live-server.ts"
+import { recordTable } from "./records.ts"
 import { registryTables } from "./registry.ts"
 import { encryptAgain } from "./repair/encrypt-again.ts"
 import { requestTable } from "./runs/requests.ts"
@@ -50,10 +52,11 @@ type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unkno
 
 /** A store that always answers with a promise. */
 export type SqliteStore = Promised<
-  Omit<Store, "keepAlive" | "live" | "queue" | "schedules" | "slots" | "subscriptions">
+  Omit<Store, "keepAlive" | "live" | "queue" | "records" | "schedules" | "slots" | "subscriptions">
 > &
   Required<Pick<Store, "keepAlive">> & {
     readonly queue: Promised<RunQueue>
+    readonly records: Promised<RecordStore>
     readonly schedules: Promised<ScheduleStore>
     readonly subscriptions: Promised<Subscriptions>
     readonly slots: Promised<Omit<Slots, "watch">>
@@ -173,6 +176,7 @@ function preparedStore(
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
     queue: queueOn(queue, transactions, codec),
+    records: recordsOn(database, transactions, codec),
     schedules: schedulesOn(database, transactions, append, codec),
     subscriptions: subscriptionsOn(subscriptions, transactions),
     slots: slotsOn(slotTable(database), transactions),
@@ -326,6 +330,24 @@ function schedulesOn(
       return transactions.write(`Schedule "${schedule.id}"`, change, bytes)
     },
     remove: (id) => transactions.write(`The removal of schedule "${id}"`, () => table.remove(id)),
+  }
+}
+
+function recordsOn(
+  database: Database,
+  transactions: Transactions,
+  codec: ValueCodec,
+): SqliteStore["records"] {
+  const table = recordTable(database, codec)
+  return {
+    get: (kind, id) => transactions.read(`Record "${id}"`, () => table.get(kind, id)),
+    list: (kind, query) => transactions.read("The list of records", () => table.list(kind, query)),
+    async put(kind, id, value, expected) {
+      const text = JSON.stringify(value)
+      return transactions.write(`Record "${id}"`, () => table.put(kind, id, text, expected), text.length)
+    },
+    remove: (kind, id, expected) =>
+      transactions.write(`The removal of record "${id}"`, () => table.remove(kind, id, expected)),
   }
 }
 

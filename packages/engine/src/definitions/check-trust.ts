@@ -10,7 +10,14 @@ import { addressKind, hostOf } from "../tools/internal.ts"
 import type { DefinitionPaths } from "./definition.ts"
 import type { PlanFunction, PlanFunctions } from "./plan/index.ts"
 
-export function checkTrust(document: Document, paths: DefinitionPaths, report: Report, cwd = ""): void {
+/** `allow`: the names of capabilities that the file may use nevertheless. */
+export function checkTrust(
+  document: Document,
+  paths: DefinitionPaths,
+  report: Report,
+  cwd = "",
+  allow: readonly string[] = [],
+): void {
   const { data, file } = document
   const context: TrustContext = {
     providerOf: (name) => providerOf(data, name),
@@ -19,7 +26,7 @@ export function checkTrust(document: Document, paths: DefinitionPaths, report: R
   }
   for (const { kind, value, path } of sitesIn(data)) {
     for (const { at, name, does, find } of CAPABILITIES) {
-      const found = at === kind ? find(value, context) : undefined
+      const found = at === kind && !allow.includes(name) ? find(value, context) : undefined
       if (found === undefined) continue
       const message = `${does}: refused, because the file is untrusted (${name}). Review the file and load it as trusted to allow this.`
       report.error("UNTRUSTED", message, document.place([...path, ...found]))
@@ -54,8 +61,14 @@ const SAFE_TOOLS: ReadonlySet<string> = new Set([
  * The second line of defense: an untrusted plan is linked with these functions only. `control` are the functions of the
  * dialects; `others` are tools and the functions of the caller.
  */
-export function trustedFunctions(control: PlanFunctions, others: PlanFunctions): PlanFunctions {
-  const safe = Object.entries(others).filter(([name]) => SAFE_TOOLS.has(name))
+export function trustedFunctions(
+  control: PlanFunctions,
+  others: PlanFunctions,
+  allow: readonly string[] = [],
+): PlanFunctions {
+  const isSafe = (name: string) =>
+    SAFE_TOOLS.has(name) || (PROGRAM_TOOLSETS.includes(name) && allow.includes("program"))
+  const safe = Object.entries(others).filter(([name]) => isSafe(name))
   const withoutEnv = <Options extends object>(from: string, make: (options: Options) => unknown) =>
     ({ from, make: (options: Options) => make({ ...options, env: {} }) }) as PlanFunction
   return {

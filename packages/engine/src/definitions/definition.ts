@@ -28,6 +28,8 @@ export interface LoadOptions {
    * the environment, private addresses, keys, files outside of the folder, other code. Default `full`.
    */
   readonly trust?: Trust | undefined
+  /** What a file may use although `trust` is `none`. */
+  readonly allow?: readonly TrustCapability[] | undefined
   /** A file whose `agents:` and `models:` a graph definition uses, by agent id. */
   readonly agents?: string | undefined
   /** Drops edges to unknown nodes with a warning, instead of refusing the graph. */
@@ -48,6 +50,17 @@ export interface LoadOptions {
   /** More functions for plans: toolsets and documents of other packages. */
   readonly functions?: PlanFunctions | undefined
 }
+
+/** Capabilities of `docs/security.md` that an untrusted file can be allowed one by one. */
+export const TRUST_CAPABILITIES = [
+  "program",
+  "mcp program",
+  "filesystem",
+  "private address",
+  "private addresses",
+  "consent",
+] as const
+export type TrustCapability = (typeof TRUST_CAPABILITIES)[number]
 
 /** See `docs/security.md`. */
 export type Trust = "full" | "none"

@@ -19,9 +19,9 @@ export const jsonSchemas: Readonly<Record<"steps" | "graph", () => Record<string
   graph: () => jsonSchemaFor(graphShape, { id: "superstep-graph.json", title: "Superstep graph" }),
 }
 
-export function functionsFor({ trust, functions: more = {} }: LoadOptions): PlanFunctions {
+export function functionsFor({ trust, allow, functions: more = {} }: LoadOptions): PlanFunctions {
   const control = { ...stepsFunctions, ...graphFunctions, ...flowFunctions }
-  if (trust === "none") return trustedFunctions(control, { ...agentFunctions, ...more })
+  if (trust === "none") return trustedFunctions(control, { ...agentFunctions, ...more }, allow)
   return { ...agentFunctions, ...control, ...more }
 }
 

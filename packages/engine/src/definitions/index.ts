@@ -20,7 +20,9 @@ export {
   type LoadOptions,
   listErrors,
   printProblems,
+  TRUST_CAPABILITIES,
   type Trust,
+  type TrustCapability,
 } from "./definition.ts"
 export type { DefinitionNode } from "./definition-node.ts"
 export { jsonSchemas } from "./dialects.ts"

@@ -157,9 +157,9 @@ class Loading {
     this.sources.set(path, text)
     const { document, diagnostics } = parseDocument(text, path)
     this.report.add(diagnostics)
-    const { trust, cwd } = this.#options
+    const { trust, cwd, allow } = this.#options
     if (document !== undefined && trust === "none")
-      checkTrust(document, this.#paths as DefinitionPaths, this.report, cwd)
+      checkTrust(document, this.#paths as DefinitionPaths, this.report, cwd, allow)
     return document
   }
 

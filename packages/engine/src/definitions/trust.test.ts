@@ -17,6 +17,28 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const mcpToolset = { from: "@superstep/mcp", make: () => ({ name: "m", tools: () => [] }) }
 
+test.each([
+  ["program", "{ type: shell }"],
+  ["program", "{ type: script, shell: { a: { cmd: date } } }"],
+  ["mcp program", "{ type: mcp, command: npx }"],
+  ["filesystem", "{ type: filesystem, root: / }"],
+  ["private addresses", "{ type: fetch, allow_private_ips: true }"],
+] as const)("an untrusted file may use %s where that is allowed, and nothing else", (allowed, toolset) => {
+  const codesFor = (...allow: (typeof allowed)[]) =>
+    loadDefinition(
+      { file: "main.yaml", text: `${agentWith(toolset)}\n    add_environment_info: true` },
+      { trust: "none", allow, cwd: folder, functions: { mcpToolset }, model: () => "offline" },
+    ).diagnostics.map(({ message }) => /untrusted \(([^)]+)\)/.exec(message)?.[1] ?? message)
+  expect(codesFor().sort()).toEqual([allowed, "environment info"].sort())
+  expect(codesFor(allowed)).toEqual(["environment info"])
+  const { definition, diagnostics } = loadDefinition(
+    { file: "main.yaml", text: agentWith(toolset) },
+    { trust: "none", allow: [allowed], cwd: folder, functions: { mcpToolset }, model: () => "offline" },
+  )
+  expect(diagnostics).toEqual([])
+  expect(definition).toBeDefined()
+})
+
 function load(text: string, trust: "none" | "full" = "none", file = "main.yaml") {
   const functions = { mcpToolset, other: { from: "other", make: () => 0 } }
   return loadDefinition({ file, text }, { trust, cwd: folder, functions, model: () => "offline" })

@@ -83,6 +83,7 @@ export {
   type QueueLine,
   type RunQueue,
 } from "./ports/queue.ts"
+export type { RecordQuery, RecordStore, StoredRecord } from "./ports/records.ts"
 export {
   type AgentRow,
   checkRegistryChange,

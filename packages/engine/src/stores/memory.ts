@@ -30,6 +30,7 @@ import {
 import { mailAmount, mailTo, post, refuseMail, takeOutcome } from "./memory-mail.ts"
 import { requests, runs, saveSnapshot, threadState } from "./memory-queries.ts"
 import { memoryQueue } from "./memory-queue.ts"
+import { memoryRecords } from "./memory-records.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
 import { emptyTables, recordsOf, storedRun } from "./memory-rows.ts"
 import { memorySchedules } from "./memory-schedules.ts"
@@ -68,6 +69,7 @@ export function memoryStore(): Store & RegistryStore {
     unquarantine: (runId) => unquarantine(tables, runId),
 
     queue: memoryQueue(tables),
+    records: memoryRecords(),
     subscriptions: memorySubscriptions(tables),
     slots: memorySlots((holder) => tables.holders.has(holder)),
     schedules: memorySchedules(tables),

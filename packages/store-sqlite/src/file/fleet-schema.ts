@@ -1,5 +1,5 @@
 /**
- * What a fleet shares: queued runs, slots, events for subscriptions, schedules.
+ * What a fleet shares: queued runs, slots, events for subscriptions, schedules, records.
  *
  * Queued runs in the file. `flow` is what a run was queued with, as JSON, and `line` what decides whether it may be claimed:
  * its workflow, queue, tenant and lanes. Both are null for a run that was not queued, whose line is its workflow.
@@ -97,4 +97,15 @@ export const SCHEDULE_MIGRATION = `
     sum INTEGER NOT NULL
   );
   CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+`
+
+export const RECORD_MIGRATION = `
+  CREATE TABLE records (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+  );
 `

@@ -12,6 +12,7 @@ import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
 import {
   QUEUE_MIGRATION,
+  RECORD_MIGRATION,
   SCHEDULE_MIGRATION,
   SLOT_MIGRATION,
   SUBSCRIPTION_MIGRATION,
@@ -269,6 +270,7 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   `CREATE TABLE keys (id TEXT NOT NULL PRIMARY KEY, "check" TEXT NOT NULL) WITHOUT ROWID;`,
   SLOT_MIGRATION,
   SCHEDULE_MIGRATION,
+  RECORD_MIGRATION,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

@@ -28,6 +28,7 @@ export interface Damage {
     | "graph"
     | "mail"
     | "definitions"
+    | "records"
     | "subscriptions"
     | "schedules"
   readonly runId?: string | undefined
@@ -177,6 +178,7 @@ async function* checkRest(
     graph: "SELECT CAST(hash AS BLOB) AS name FROM graphs NOT INDEXED",
     "large values": "SELECT CAST(hash AS BLOB) AS name FROM blobs NOT INDEXED",
     mail: "SELECT DISTINCT CAST(holder AS BLOB) AS name FROM runs NOT INDEXED WHERE holder IS NOT NULL",
+    records: "SELECT DISTINCT CAST(kind AS BLOB) AS name FROM records NOT INDEXED",
   }
   const found: Record<string, string[]> = {}
   for (const [part, sql] of Object.entries(lists)) {
@@ -198,6 +200,7 @@ async function* checkRest(
   yield* checkBlobs(database, blobs, found["large values"] ?? [])
   yield* check("subscriptions", store.subscriptions.consumers())
   yield* checkEvents(database)
+  for (const kind of found.records ?? []) yield* check("records", store.records.list(kind))
   yield* check("definitions", store.registry.agents())
   yield* check("schedules", store.schedules.list({}))
   const definitions = store.registry.definitions()

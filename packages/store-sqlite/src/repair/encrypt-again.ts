@@ -125,6 +125,15 @@ const TABLES: readonly SealedTable[] = [
     },
   },
   {
+    table: "records",
+    id: "rowid",
+    columns: "t.kind, t.id AS name, t.version, t.value, t.sum",
+    sealed: [{ name: "value", kind: "document", owner: "kind", part: "name" }],
+    sums: {
+      sum: ({ kind, name, version, value }) => checksum([`${kind}`, `${name}`, Number(version)], `${value}`),
+    },
+  },
+  {
     table: "runs",
     id: "id",
     columns: "t.run_id, t.error, t.error_sum",

@@ -38,6 +38,7 @@ export async function fill(store: SqliteStore): Promise<void> {
     { id: "daily", workflow: "w", nextAt: 99, version: "1", body: { cron: "0 9 * * *" } },
     undefined,
   )
+  await store.records.put("api-key", "k1", { name: "key", role: "viewer" }, null)
   const none = { description: null, prompt: null, model: null, tools: null, config: null }
   await store.registry.write({
     agents: [
@@ -75,6 +76,7 @@ export async function allOf(store: SqliteStore): Promise<Record<string, unknown>
   reads.thread = () => store.thread("thread")
   reads["earlier thread"] = () => store.thread("thread", 1)
   reads.schedule = () => store.schedules.get("daily")
+  reads.record = () => store.records.get("api-key", "k1")
   reads.definition = () => store.registry.definition("w")
   return await settled(reads)
 }
@@ -91,6 +93,7 @@ export async function listsOf(store: SqliteStore): Promise<Record<string, unknow
     mail: () => store.mail("h"),
     free: () => store.free({ workflows: ["w"], now: 100, limit: 9, suspects: false }),
     schedules: () => store.schedules.list({}),
+    records: () => store.records.list("api-key"),
     agents: () => store.registry.agents(),
     definitions: () => store.registry.definitions(),
   })

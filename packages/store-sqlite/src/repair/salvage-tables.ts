@@ -7,6 +7,7 @@ import { messageOfDamage } from "../file/errors.ts"
 import { graphTable } from "../journal/graphs.ts"
 import { threadTable } from "../journal/threads.ts"
 import { MAIL_COLUMNS, type MailRow, mailTable, toMail } from "../lease/mail.ts"
+import { RECORD_COLUMNS, recordTable } from "../records.ts"
 import { columnsOf, registryTables } from "../registry.ts"
 import { CONSUMER_COLUMNS, type ConsumerRow, eventRows, toConsumer, toEvent } from "../runs/subscriptions.ts"
 import { SCHEDULE_COLUMNS, scheduleTable } from "../schedules.ts"
@@ -83,6 +84,22 @@ export function copyTables(
       copySchedule(id)
     })
   }
+
+  const records = recordTable(from, codec)
+  const copyRecord = copier(from, to, "records", "kind = ? AND id = ?", RECORD_COLUMNS)
+  const damaged = () => "A row of records is damaged"
+  attempt(() => {
+    const found = from.prepare(
+      "SELECT CAST(kind AS BLOB) AS kind, CAST(id AS BLOB) AS id FROM records NOT INDEXED",
+    )
+    for (const row of found.all() as { kind: JsonBytes; id: JsonBytes }[]) {
+      attempt(() => {
+        const [kind, id] = [decodeText(row.kind, damaged), decodeText(row.id, damaged)]
+        records.get(shownName(kind), shownName(id))
+        copyRecord(kind, id)
+      })
+    }
+  })
 
   const mail = mailTable(to, codec)
   const findMail = from.prepare(

@@ -32,6 +32,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry("enqueue", "queue a run for a worker", () => import("./commands/enqueue.ts")),
   entry("worker", "execute queued runs and schedules", () => import("./commands/worker.ts")),
   entry("schedules", "list, inspect and change schedules", () => import("./commands/schedules.ts")),
+  entry("keys", "manage API keys of the server", () => import("./commands/keys.ts")),
   entry("inbox", "list open questions", () => import("./commands/inbox.ts")),
   entry("respond", "answer an open question", () => import("./commands/inbox.ts")),
   entry("apply", "create or update definitions in the store", () => import("./commands/registry.ts")),

@@ -239,7 +239,7 @@ describe("a store that takes its time", () => {
     const run = workflow("w").chain(start, inner.asNode()).build().run(1, { store })
     for (let i = 0; i < 4 && hold.atWork.length === 0; i++) await store.complete()
     const types = store
-      .records(run.id)
+      .journal(run.id)
       .map(({ frame, entry }) => [frame === "" ? "root" : "inner", entry.type])
     expect(types).toEqual([
       ["root", "run.started"],
@@ -277,7 +277,7 @@ describe("a store that takes its time", () => {
     await store.completeAll()
     expect(ctx.signal.aborted).toBe(true)
     expect((await run.result).status).toBe("cancelled")
-    expect(store.records(run.id).map(({ entry }) => entry.type)).toEqual(["run.started", "run.cancelled"])
+    expect(store.journal(run.id).map(({ entry }) => entry.type)).toEqual(["run.started", "run.cancelled"])
   })
 
   test("that fails in the middle: what was not durable has not happened", async () => {
@@ -292,7 +292,7 @@ describe("a store that takes its time", () => {
     await store.fail(new Error("gone"))
     await rejected
     expect(next.atWork).toHaveLength(0)
-    expect(store.records("r")).toHaveLength(1)
+    expect(store.journal("r")).toHaveLength(1)
     expect(store.waiting).toBe(0)
   })
 })

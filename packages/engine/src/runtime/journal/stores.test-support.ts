@@ -12,7 +12,7 @@ export interface HandDrivenStore extends Store {
   /** Appends that wait. */
   readonly waiting: number
   /** What is durable. */
-  records(runId: string): readonly JournalRecord[]
+  journal(runId: string): readonly JournalRecord[]
 }
 
 export function handDrivenStore(): HandDrivenStore {
@@ -51,7 +51,7 @@ export function handDrivenStore(): HandDrivenStore {
     get waiting() {
       return waiting.length
     },
-    records: (runId) => inner.read(runId, 0) as readonly JournalRecord[],
+    journal: (runId) => inner.read(runId, 0) as readonly JournalRecord[],
   }
 }
 

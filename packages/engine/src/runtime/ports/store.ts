@@ -9,6 +9,7 @@ import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
+import type { RecordStore } from "./records.ts"
 import type { ScheduleStore } from "./schedules.ts"
 import type { Slots } from "./slots.ts"
 import type {
@@ -116,6 +117,9 @@ export interface Store {
 
   /** Claims runs in turn, within their limits. */
   readonly queue: RunQueue
+
+  /** Small documents of programs around the runs, such as the server. */
+  readonly records: RecordStore
   /** Events about runs for durable consumers. */
   readonly subscriptions: Subscriptions
   /** Limits parts of runs: tasks of nodes, requests to models. */

@@ -9,6 +9,7 @@ import { atomicCases, type Interruption, interruptedCases, reopenedCases } from 
 import { forkCases, journalCases, snapshotCases } from "./journals.ts"
 import { freeCases, leaseCases } from "./leases.ts"
 import { queueCases } from "./queue.ts"
+import { recordCases } from "./records.ts"
 import { mailCases, requestCases } from "./requests.ts"
 import { retentionCases } from "./retention.ts"
 import { queryCases, runCases } from "./runs.ts"
@@ -48,6 +49,7 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   leases: leaseCases,
   "free runs": freeCases,
   "queued runs": queueCases,
+  records: recordCases,
   slots: slotCases,
   schedules: scheduleCases,
   mail: mailCases,

@@ -1,0 +1,37 @@
+/** The route of the audit log. */
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
+import { type Env, needs, principalOf } from "./access.ts"
+import { type AuditEntry, auditEntrySchema } from "./audit-log.ts"
+import { body, failure } from "./schemas.ts"
+import type { Services } from "./services.ts"
+
+export function addAuditRoutes(app: OpenAPIHono<Env>, { audit }: Services): void {
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/audit",
+      ...needs("admin"),
+      summary: "List what was changed, by whom and when, the newest first",
+      request: {
+        query: z.object({
+          cursor: z.string().max(100).optional(),
+          limit: z.coerce.number().int().min(1).max(1_000).default(50),
+        }),
+      },
+      responses: {
+        200: body(
+          z.object({ entries: z.array(auditEntrySchema), next: z.string().optional() }),
+          "A page; `next` is the cursor of the next one.",
+        ),
+        422: failure("A parameter is not valid."),
+      },
+    }),
+    async (c) => {
+      const { cursor, limit } = c.req.valid("query")
+      const records = await audit.page(principalOf(c), cursor, limit + 1)
+      const page = records.slice(0, limit)
+      const next = records.length > limit ? page.at(-1)?.id : undefined
+      return c.json({ entries: page.map(({ value }) => value as AuditEntry), next }, 200)
+    },
+  )
+}
