@@ -117,7 +117,7 @@ const whole = {
     alwaysBundle: [/./],
     // What is loaded on use: peers, and what asks people.
     neverBundle: [
-      /^(@ai-sdk|@clack|@opentelemetry|libsql|ollama-ai-provider-v2|@superstep\/(mcp|retrieval|store-postgres))(\/|$)/,
+      /^(@ai-sdk|@clack|@opentelemetry|libsql|ollama-ai-provider-v2|@superstep\/(mcp|retrieval|server|store-postgres))(\/|$)/,
     ],
     onlyBundle: false,
   },

@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type Server as HttpServer } from "nod
 import type { AddressInfo } from "node:net"
 import { getRequestListener } from "@hono/node-server"
 import { SuperstepError } from "@superstep/engine"
+import { problem } from "./problem.ts"
 import type { Server } from "./server.ts"
 
 export interface ListenOptions {
@@ -33,9 +34,17 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
   const http = createHttpServer(
     { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
-    getRequestListener((request) => server.fetch(request)),
+    getRequestListener(
+      server.isOpen && !insecure ? ofThisMachine(server) : (request) => server.fetch(request),
+    ),
   )
   http.maxConnections = MAX_CONNECTIONS
+  // Clients keep connections open for their next request, which a server that closes does not wait for.
+  http.on("request", (_, response) => {
+    response.once("close", () => {
+      if (!http.listening) setImmediate(() => http.closeIdleConnections())
+    })
+  })
   await new Promise<void>((resolve, reject) => {
     http.once("error", reject).listen(port, host, resolve)
   })
@@ -45,6 +54,19 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
     port: chosen,
     url: `http://${shown}:${chosen}`,
     close: ({ grace = 10_000 } = {}) => close(http, server, grace),
+  }
+}
+
+/**
+ * Refuses requests for another name than this machine's. A page of another site reaches a local server under its own name,
+ * which it lets resolve to this machine (DNS rebinding).
+ */
+function ofThisMachine(server: Server): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const { hostname } = new URL(request.url)
+    if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return await server.fetch(request)
+    const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
+    return problem(403, "NOT_ALLOWED", text)
   }
 }
 

@@ -1,51 +1,61 @@
 /** The API of a runtime as one fetch handler: for Node, Hono, Next.js, Express, or a test. */
 import { OpenAPIHono } from "@hono/zod-openapi"
-import type { Runtime } from "@superstep/engine"
+import { type Runtime, type RuntimeOptions, SuperstepError } from "@superstep/engine"
 import { bodyLimit } from "hono/body-limit"
 import { secureHeaders } from "hono/secure-headers"
 import { type Env, OWNER, type Principal } from "./access.ts"
+import { accessLog, type RequestLog } from "./access-log.ts"
+import { docsPage } from "./docs-page.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
 import { addRunRoutes } from "./runs.ts"
-import type { Services } from "./services.ts"
+import type { Services, StartedWorkflow } from "./services.ts"
 
 export interface ServerOptions {
   readonly runtime: Runtime
   /** What the API offers: the runtime's workflows, or some of them. */
-  readonly workflows: readonly Parameters<Runtime["start"]>[0][]
+  readonly workflows: RuntimeOptions["workflows"]
   /** Who sends this request; undefined: nobody that is known. Absent: everybody may do everything. */
   readonly auth?: ((request: Request) => Principal | undefined | Promise<Principal | undefined>) | undefined
   /** Bytes that the body of a request may have. Default: 1 MB. */
   readonly maxBody?: number | undefined
   /** Milliseconds between heartbeats of a stream. Default: 15,000. */
   readonly heartbeat?: number | undefined
+  /** Where the API is mounted, such as `/api`: requests have it in their path. Default: at the root. */
+  readonly basePath?: string | undefined
+  /** Called after each request, for an access log. */
+  readonly onRequest?: ((request: RequestLog) => void) | undefined
   /** What went wrong inside the server. Default: a warning of the process. */
   readonly onProblem?: ((error: unknown) => void) | undefined
 }
 
 export interface Server {
   fetch(request: Request): Promise<Response>
-  /** Whether requests are authenticated: without that, listen to this machine only. */
+  /** Nobody is authenticated: listen to this machine only. */
   readonly isOpen: boolean
   /** Ends all streams, whose clients connect again elsewhere; `/readyz` answers 503 from now on. */
   drain(): void
 }
 
-const OPEN_PATHS = new Set(["/healthz", "/readyz"])
+/** They say nothing about the workflows, runs or users of this server. */
+const OPEN_PATHS = new Set(["/docs", "/healthz", "/openapi.json", "/readyz"])
 
 export function createServer(options: ServerOptions): Server {
-  const { runtime, auth, maxBody = 1_000_000, heartbeat = 15_000 } = options
+  const { runtime, auth, maxBody = 1_000_000, heartbeat = 15_000, onRequest } = options
+  const basePath = checkedBase(options.basePath)
   const report = options.onProblem ?? warn
   const draining = new AbortController()
   const services: Services = {
     runtime,
-    workflows: new Map(options.workflows.map((one) => [one.name, one])),
+    // Their inputs are checked when a run starts.
+    workflows: new Map(options.workflows.map((one) => [one.name, one as StartedWorkflow])),
     feeds: new Feeds(runtime),
     drain: draining.signal,
     heartbeat,
   }
   const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
+  if (onRequest !== undefined) app.use(accessLog(onRequest))
   app.use(secureHeaders())
   app.use(bodyLimit({ maxSize: maxBody, onError: () => tooLarge(maxBody) }))
   app.use(async (c, next) => {
@@ -62,16 +72,17 @@ export function createServer(options: ServerOptions): Server {
   app.get("/readyz", (c) => (draining.signal.aborted ? c.json({ ok: false }, 503) : c.json({ ok: true })))
   addRunRoutes(app, services)
   addInboxRoutes(app, services)
-  app.doc31("/openapi.json", {
+  const document = {
     openapi: "3.1.0",
     info: { title: "Superstep", version: "1", description: "Workflows over HTTP." },
-  })
+    ...(basePath !== "" && { servers: [{ url: basePath }] }),
+  }
+  app.doc31("/openapi.json", document)
+  app.get("/docs", () => docsPage(app.getOpenAPI31Document(document)))
   app.notFound((c) => problem(404, "NOT_FOUND", `There is nothing at ${c.req.method} ${c.req.path}.`))
   app.onError((error) => problemOf(error, report))
   return {
-    async fetch(request) {
-      return await app.fetch(request)
-    },
+    fetch: mounted(basePath, async (request) => await app.fetch(request)),
     isOpen: auth === undefined,
     drain: () => draining.abort(),
   }
@@ -83,4 +94,26 @@ function tooLarge(limit: number): Response {
 
 function warn(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error))
+}
+
+function checkedBase(path = ""): string {
+  const base = path.replace(/\/$/, "")
+  if (/^(?:\/[\w.~-]+)*$/.test(base)) return base
+  throw new SuperstepError("OPTION_INVALID", `basePath: "${path}" is no path such as /api.`)
+}
+
+/** Serves a handler of root paths under a base path, which addresses in responses then have too. */
+function mounted(base: string, handle: Server["fetch"]): Server["fetch"] {
+  if (base === "") return handle
+  return async (request) => {
+    const url = new URL(request.url)
+    if (!url.pathname.startsWith(`${base}/`)) {
+      return problem(404, "NOT_FOUND", `The API is under ${base}/.`)
+    }
+    url.pathname = url.pathname.slice(base.length)
+    const response = await handle(new Request(url, request))
+    const location = response.headers.get("location")
+    if (location?.startsWith("/")) response.headers.set("location", `${base}${location}`)
+    return response
+  }
 }

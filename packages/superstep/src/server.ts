@@ -1,0 +1,12 @@
+/** Serves workflows over HTTP. */
+export {
+  createServer,
+  type Listening,
+  type ListenOptions,
+  listen,
+  type Principal,
+  type RequestLog,
+  type Role,
+  type Server,
+  type ServerOptions,
+} from "@superstep/server"
