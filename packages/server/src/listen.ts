@@ -1,5 +1,10 @@
 /** The server on a port of this machine. */
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http"
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http"
 import type { AddressInfo } from "node:net"
 import { getRequestListener } from "@hono/node-server"
 import { SuperstepError } from "@superstep/engine"
@@ -13,6 +18,16 @@ export interface ListenOptions {
   readonly host?: string | undefined
   /** Listens to other machines although nobody is authenticated. */
   readonly insecure?: boolean | undefined
+}
+
+/** A handler of Node's own requests, for `http.createServer` and Express. */
+export function nodeHandler(
+  server: Pick<Server, "fetch">,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
+  const handle = getRequestListener((request) => server.fetch(request))
+  return async (incoming, outgoing) => {
+    await handle(incoming, outgoing)
+  }
 }
 
 export interface Listening {
@@ -34,9 +49,7 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
   const http = createHttpServer(
     { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
-    getRequestListener(
-      server.isOpen && !insecure ? ofThisMachine(server) : (request) => server.fetch(request),
-    ),
+    nodeHandler(server.isOpen && !insecure ? ofThisMachine(server) : server),
   )
   http.maxConnections = MAX_CONNECTIONS
   // Clients keep connections open for their next request, which a server that closes does not wait for.
@@ -61,12 +74,14 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
  * Refuses requests for another name than this machine's. A page of another site reaches a local server under its own name,
  * which it lets resolve to this machine (DNS rebinding).
  */
-function ofThisMachine(server: Server): (request: Request) => Promise<Response> {
-  return async (request) => {
-    const { hostname } = new URL(request.url)
-    if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return await server.fetch(request)
-    const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
-    return problem(403, "NOT_ALLOWED", text)
+function ofThisMachine(server: Server): Pick<Server, "fetch"> {
+  return {
+    async fetch(request) {
+      const { hostname } = new URL(request.url)
+      if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return await server.fetch(request)
+      const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
+      return problem(403, "NOT_ALLOWED", text)
+    },
   }
 }
 

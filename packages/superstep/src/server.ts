@@ -4,6 +4,7 @@ export {
   type Listening,
   type ListenOptions,
   listen,
+  nodeHandler,
   type Principal,
   type RequestLog,
   type Role,
