@@ -62,7 +62,7 @@ describe("superstep serve", () => {
   test("prints its address, its workflows and where the API is described", async () => {
     const io = testIo({ files: { "a.yaml": flow("a", "Why?"), "package.json": "{}", "x.config.json": "3" } })
     const ended = superstep(["serve", "--port", "0"], io)
-    await io.seen("/docs")
+    await Promise.race([io.seen("/docs"), ended])
     io.interrupt()
     const { stderr } = await ended
     expect(stderr).toMatch(

@@ -28,7 +28,11 @@ type ServerModule = typeof import("@superstep/server")
 const CONCURRENCY = 100
 
 function serveCommand(cli: Cli): Command {
-  const command = servingCommand(cli, "Serve these workflows over HTTP, and execute their queued runs and schedules.", {})
+  const command = servingCommand(
+    cli,
+    "Serve these workflows over HTTP, and execute their queued runs and schedules.",
+    {},
+  )
   return complete(
     command.option("--watch", "load the workflows again when their files change"),
     [definitionFlags, modelFlag, storeFlags, outputFlags],
