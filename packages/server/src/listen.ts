@@ -20,13 +20,16 @@ export interface ListenOptions {
   readonly insecure?: boolean | undefined
 }
 
-/** A handler of Node's own requests, for `http.createServer` and Express. */
+/**
+ * A handler of Node's `IncomingMessage` and `ServerResponse`, for `http.createServer` and Express. They are objects here, so
+ * that programs without Node's types can import this module.
+ */
 export function nodeHandler(
   server: Pick<Server, "fetch">,
-): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
+): (incoming: object, outgoing: object) => Promise<void> {
   const handle = getRequestListener((request) => server.fetch(request))
   return async (incoming, outgoing) => {
-    await handle(incoming, outgoing)
+    await handle(incoming as IncomingMessage, outgoing as ServerResponse)
   }
 }
 
