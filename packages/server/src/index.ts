@@ -1,5 +1,6 @@
 /** Superstep workflows over HTTP. */
 export type { Access, Authorize, Principal, PrincipalKey, Role } from "./access.ts"
+export type { RequestLog } from "./access-log.ts"
 export type { AuditOptions } from "./audit-log.ts"
 export {
   type ApiKey,
@@ -13,5 +14,5 @@ export {
 } from "./auth/api-keys.ts"
 export type { Auth } from "./auth/authenticate.ts"
 export { type JwtOptions, jwt } from "./auth/jwt.ts"
-export { type Listening, type ListenOptions, listen } from "./listen.ts"
+export { type Listening, type ListenOptions, listen, nodeHandler } from "./listen.ts"
 export { createServer, type Server, type ServerOptions } from "./server.ts"

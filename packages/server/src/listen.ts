@@ -1,8 +1,14 @@
 /** The server on a port of this machine. */
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http"
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http"
 import type { AddressInfo } from "node:net"
 import { getRequestListener } from "@hono/node-server"
 import { SuperstepError } from "@superstep/engine"
+import { problem } from "./problem.ts"
 import type { Server } from "./server.ts"
 
 export interface ListenOptions {
@@ -12,6 +18,19 @@ export interface ListenOptions {
   readonly host?: string | undefined
   /** Listens to other machines although nobody is authenticated. */
   readonly insecure?: boolean | undefined
+}
+
+/**
+ * A handler of Node's `IncomingMessage` and `ServerResponse`, for `http.createServer` and Express. They are objects here, so
+ * that programs without Node's types can import this module.
+ */
+export function nodeHandler(
+  server: Pick<Server, "fetch">,
+): (incoming: object, outgoing: object) => Promise<void> {
+  const handle = getRequestListener((request) => server.fetch(request))
+  return async (incoming, outgoing) => {
+    await handle(incoming as IncomingMessage, outgoing as ServerResponse)
+  }
 }
 
 export interface Listening {
@@ -33,9 +52,15 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
   const http = createHttpServer(
     { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
-    getRequestListener((request) => server.fetch(request)),
+    nodeHandler(server.isOpen && !insecure ? ofThisMachine(server) : server),
   )
   http.maxConnections = MAX_CONNECTIONS
+  // Clients keep connections open for their next request, which a server that closes does not wait for.
+  http.on("request", (_, response) => {
+    response.once("close", () => {
+      if (!http.listening) setImmediate(() => http.closeIdleConnections())
+    })
+  })
   await new Promise<void>((resolve, reject) => {
     http.once("error", reject).listen(port, host, resolve)
   })
@@ -45,6 +70,21 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
     port: chosen,
     url: `http://${shown}:${chosen}`,
     close: ({ grace = 10_000 } = {}) => close(http, server, grace),
+  }
+}
+
+/**
+ * Refuses requests for another name than this machine's. A page of another site reaches a local server under its own name,
+ * which it lets resolve to this machine (DNS rebinding).
+ */
+function ofThisMachine(server: Server): Pick<Server, "fetch"> {
+  return {
+    async fetch(request) {
+      const { hostname } = new URL(request.url)
+      if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return await server.fetch(request)
+      const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
+      return problem(403, "NOT_ALLOWED", text)
+    },
   }
 }
 

@@ -20,7 +20,7 @@ afterEach(async () => {
 function serve(auth?: ServerOptions["auth"]): { server: Server; runtime: Runtime } {
   const runtime = new Runtime({ store: memoryStore(), workflows: [greet, ask] })
   open.push(runtime)
-  return { server: createServer({ runtime, workflows: [greet, ask] as never, heartbeat: 5, auth }), runtime }
+  return { server: createServer({ runtime, workflows: [greet, ask], heartbeat: 5, auth }), runtime }
 }
 
 function post(server: Server, path: string, body: unknown, headers: Record<string, string> = {}) {

@@ -1,17 +1,19 @@
 /** The API of a runtime as one fetch handler: for Node, Hono, Next.js, Express, or a test. */
 import { OpenAPIHono } from "@hono/zod-openapi"
-import type { Runtime, RuntimeOptions } from "@superstep/engine"
+import { type Runtime, type RuntimeOptions, SuperstepError } from "@superstep/engine"
 import type { TrustCapability } from "@superstep/engine/definitions"
 import type { Context } from "hono"
 import { bodyLimit } from "hono/body-limit"
 import { matchedRoutes } from "hono/route"
 import { secureHeaders } from "hono/secure-headers"
 import { type Authorize, type Env, OWNER, principalOf } from "./access.ts"
+import { accessLog, type RequestLog } from "./access-log.ts"
 import { addAuditRoutes } from "./audit.ts"
 import { AuditLog, type AuditOptions } from "./audit-log.ts"
 import { type Auth, anyOf } from "./auth/authenticate.ts"
 import { addKeyRoutes } from "./auth/key-routes.ts"
 import { overBudget } from "./auth/key-usage.ts"
+import { docsPage } from "./docs-page.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
@@ -38,19 +40,24 @@ export interface ServerOptions {
   readonly maxBody?: number | undefined
   /** Milliseconds between heartbeats of a stream. Default: 15,000. */
   readonly heartbeat?: number | undefined
+  /** Where the API is mounted, such as `/api`: requests have it in their path. Default: at the root. */
+  readonly basePath?: string | undefined
+  /** Called after each request, for an access log. */
+  readonly onRequest?: ((request: RequestLog) => void) | undefined
   /** What went wrong inside the server. Default: a warning of the process. */
   readonly onProblem?: ((error: unknown) => void) | undefined
 }
 
 export interface Server {
   fetch(request: Request): Promise<Response>
-  /** Whether requests are authenticated: without that, listen to this machine only. */
+  /** Nobody is authenticated: listen to this machine only. */
   readonly isOpen: boolean
   /** Ends all streams, whose clients connect again elsewhere; `/readyz` answers 503 from now on. */
   drain(): void
 }
 
-const OPEN_PATHS = new Set(["/healthz", "/readyz"])
+/** They say nothing about the workflows, runs or users of this server. */
+const OPEN_PATHS = new Set(["/docs", "/healthz", "/openapi.json", "/readyz"])
 
 export function createServer(options: ServerOptions): Server {
   return serverWith(options, () => undefined)
@@ -61,12 +68,14 @@ export function serverWith(
   options: ServerOptions,
   addMore: (app: OpenAPIHono<Env>, services: Services) => void,
 ): Server {
-  const { runtime, maxBody = 1_000_000, heartbeat = 15_000, cors = [] } = options
+  const { runtime, maxBody = 1_000_000, heartbeat = 15_000, cors = [], onRequest } = options
   const auth = typeof options.auth === "object" ? anyOf(options.auth) : options.auth
+  const basePath = checkedBase(options.basePath)
   const report = options.onProblem ?? warn
   const draining = new AbortController()
   const services: Services = {
     runtime,
+    // Their inputs are checked when a run starts.
     workflows: new Map(options.workflows.map((one) => [one.name, one as StartedWorkflow])),
     feeds: new Feeds(runtime),
     submitted: submittedOptions(options.allow),
@@ -76,6 +85,7 @@ export function serverWith(
   }
   const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
   const rateLimits = new RateLimits()
+  if (onRequest !== undefined) app.use(accessLog(onRequest))
   app.use(secureHeaders())
   app.use(contentPolicy)
   if (cors.length > 0) app.use(crossOrigin(cors))
@@ -104,16 +114,17 @@ export function serverWith(
   addKeyRoutes(app, services)
   addAuditRoutes(app, services)
   addMore(app, services)
-  app.doc31("/openapi.json", {
+  const document = {
     openapi: "3.1.0",
     info: { title: "Superstep", version: "1", description: "Workflows over HTTP." },
-  })
+    ...(basePath !== "" && { servers: [{ url: basePath }] }),
+  }
+  app.doc31("/openapi.json", document)
+  app.get("/docs", () => docsPage(app.getOpenAPI31Document(document)))
   app.notFound((c) => problem(404, "NOT_FOUND", `There is nothing at ${c.req.method} ${c.req.path}.`))
   app.onError((error) => problemOf(error, report))
   return {
-    async fetch(request) {
-      return await app.fetch(request)
-    },
+    fetch: mounted(basePath, async (request) => await app.fetch(request)),
     isOpen: auth === undefined,
     drain: () => draining.abort(),
   }
@@ -140,4 +151,26 @@ function tooLarge(limit: number): Response {
 
 function warn(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error))
+}
+
+function checkedBase(path = ""): string {
+  const base = path.replace(/\/$/, "")
+  if (/^(?:\/[\w.~-]+)*$/.test(base)) return base
+  throw new SuperstepError("OPTION_INVALID", `basePath: "${path}" is no path such as /api.`)
+}
+
+/** Serves a handler of root paths under a base path, which addresses in responses then have too. */
+function mounted(base: string, handle: Server["fetch"]): Server["fetch"] {
+  if (base === "") return handle
+  return async (request) => {
+    const url = new URL(request.url)
+    if (!url.pathname.startsWith(`${base}/`)) {
+      return problem(404, "NOT_FOUND", `The API is under ${base}/.`)
+    }
+    url.pathname = url.pathname.slice(base.length)
+    const response = await handle(new Request(url, request))
+    const location = response.headers.get("location")
+    if (location?.startsWith("/")) response.headers.set("location", `${base}${location}`)
+    return response
+  }
 }

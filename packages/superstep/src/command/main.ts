@@ -36,8 +36,8 @@ function commandOf([command = "", below = ""]: readonly string[]): string {
 function loadsNoModule(command: string, words: readonly string[]): boolean {
   return (
     /^[a-z-]+$/.test(command) &&
-    // The folders of a worker may contain modules.
-    command !== "worker" &&
+    // The folders of a worker or a server may contain modules.
+    !/^(?:dev|serve|worker)$/.test(command) &&
     (WITHOUT_MODULES.test(command) || words.some((word) => /\.(ya?ml|json)$/i.test(word))) &&
     !words.some((word) => /\.[cm]?[jt]sx?$/i.test(word))
   )

@@ -37,7 +37,8 @@ export interface Ended {
 export function testIo(options: TestIoOptions = {}): TestIo {
   const { files = {}, env = {}, stdin, terminals = [] } = options
   const cwd = mkdtempSync(join(tmpdir(), "superstep-command-"))
-  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  // The heartbeat thread of a store closes its own connection to the file after the store is closed.
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true, maxRetries: 10 }))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
   const written = { stdout: "", stderr: "" }
   const waiting = new Set<() => void>()

@@ -1,0 +1,85 @@
+/** The server where it is put: on a port, under a path, with a log. */
+import { request as httpRequest } from "node:http"
+import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
+import { expect, onTestFinished, test } from "vitest"
+import type { RequestLog } from "./access-log.ts"
+import { type ListenOptions, listen } from "./listen.ts"
+import { createServer, type Server, type ServerOptions } from "./server.ts"
+
+const greet = workflow("greet")
+  .start(node("greet", (name: string) => `Hello ${name}`))
+  .build()
+
+function serve(options: Partial<ServerOptions> = {}): Server {
+  const runtime = new Runtime({ store: memoryStore(), workflows: [greet] })
+  onTestFinished(() => runtime.close())
+  return createServer({ runtime, workflows: [greet], ...options })
+}
+
+/** The status of a request to a port, under a name of the caller's choice. */
+async function statusOf(server: Server, options: ListenOptions, host: string): Promise<number | undefined> {
+  const listening = await listen(server, { port: 0, ...options })
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    httpRequest(`http://127.0.0.1:${listening.port}/healthz`, { headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on("error", reject)
+      .end()
+  })
+  await listening.close()
+  return status
+}
+
+test("without authentication only requests to this machine's own names are answered", async () => {
+  expect(await statusOf(serve(), {}, "localhost")).toBe(200)
+  expect(await statusOf(serve(), {}, "127.0.0.1:80")).toBe(200)
+  expect(await statusOf(serve(), {}, "[::1]:80")).toBe(200)
+  expect(await statusOf(serve(), {}, "rebound.example")).toBe(403)
+  expect(await statusOf(serve(), { insecure: true }, "office.example")).toBe(200)
+  expect(await statusOf(serve({ auth: () => undefined }), {}, "api.example")).toBe(200)
+})
+
+test("under a base path the API answers there, and its addresses lead there", async () => {
+  const server = serve({ basePath: "/api/" })
+  const start = new Request("http://local/api/v1/workflows/greet/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json", prefer: "respond-async" },
+    body: '{"input":"Ada"}',
+  })
+  const started = await server.fetch(start)
+  expect(started.status).toBe(202)
+  const address = started.headers.get("location") as string
+  expect(address).toMatch(/^\/api\/v1\/runs\//)
+  const events = await server.fetch(new Request(`http://local${address}/events`))
+  expect(await events.text()).toContain("Hello Ada")
+  const document = await server.fetch(new Request("http://local/api/openapi.json"))
+  expect(await document.json()).toMatchObject({ servers: [{ url: "/api" }] })
+  for (const path of ["/v1/workflows", "/apiv1/workflows", "/api"]) {
+    expect((await server.fetch(new Request(`http://local${path}`))).status).toBe(404)
+  }
+})
+
+test.each(["api", "/a b", "https://example.com"])("%j is refused as a base path", (basePath) => {
+  expect(() => serve({ basePath })).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }))
+})
+
+test("the access log has routes and principals, and nothing that a path, a query or a header contains", async () => {
+  const log: RequestLog[] = []
+  const server = serve({
+    onRequest: (entry) => log.push(entry),
+    auth: ({ headers }) =>
+      headers.get("authorization") === "Bearer canary" ? { id: "ada", role: "viewer" } : undefined,
+  })
+  const get = (path: string, headers = {}) => server.fetch(new Request(`http://local${path}`, { headers }))
+  const authorization = "Bearer canary"
+  await get("/v1/runs/canary?cursor=canary", { authorization })
+  await get("/canary", { authorization })
+  await get("/v1/workflows", { authorization: "Bearer canary-2" })
+  expect(log).toMatchObject([
+    { method: "GET", route: "/v1/runs/:run", status: 404, principal: "ada" },
+    { method: "GET", route: "/*", status: 404, principal: "ada" },
+    { method: "GET", route: "/v1/workflows", status: 401, principal: undefined },
+  ])
+  expect(JSON.stringify(log)).not.toContain("canary")
+})

@@ -1,0 +1,123 @@
+import { writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { describe, expect, onTestFinished, test } from "vitest"
+import { moduleFile } from "../modules/index.test-support.ts"
+import { type Ended, superstep, type TestIo, type TestIoOptions, testIo } from "../test-io.test-support.ts"
+
+const flow = (name: string, text: string) =>
+  `name: ${name}\nworkflow: [{ id: ask, type: human, prompt: "${text}" }]\n`
+
+interface Serving {
+  readonly io: TestIo
+  readonly url: string
+  stop(): Promise<Ended>
+}
+
+async function serve(argv: readonly string[], options: TestIoOptions | TestIo = {}): Promise<Serving> {
+  const io = "written" in options ? options : testIo(options)
+  const ended = superstep([...argv, "--port", "0", "--json"], io)
+  await Promise.race([io.seen('"type":"listening"'), ended])
+  const url = /"url":"([^"]+)"/.exec(io.written.stdout)?.[1]
+  if (url === undefined) throw new Error(io.written.stderr)
+  return {
+    io,
+    url,
+    stop: () => {
+      io.interrupt()
+      return ended
+    },
+  }
+}
+
+function start(url: string, workflow: string, input: unknown, headers: Record<string, string> = {}) {
+  return fetch(`${url}/v1/workflows/${workflow}/runs`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify({ input }),
+  })
+}
+
+describe("superstep serve", () => {
+  test("serves a module, logs its requests, and stops at SIGTERM", async () => {
+    const { url, stop } = await serve(["serve", moduleFile("greet")])
+    expect(await (await start(url, "greet", "Ada")).json()).toMatchObject({ status: "completed" })
+    const { code, stdout } = await stop()
+    expect(code).toBe(0)
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(lines.find(({ type }) => type === "request")).toMatchObject({
+      method: "POST",
+      route: "/v1/workflows/:workflow/runs",
+      status: 200,
+      principal: "owner",
+    })
+    expect(lines.at(-1)).toMatchObject({ type: "stopped" })
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+  })
+
+  test("prints its address, its workflows and where the API is described", async () => {
+    const io = testIo({ files: { "a.yaml": flow("a", "Why?"), "package.json": "{}", "x.config.json": "3" } })
+    const ended = superstep(["serve", "--port", "0"], io)
+    await Promise.race([io.seen("/docs"), ended])
+    io.interrupt()
+    const { stderr } = await ended
+    expect(stderr).toMatch(
+      /Ready: a on sqlite:.*, 100 at a time\.\nListening on (http:\/\/127\.0\.0\.1:\d+)\n {2}POST \1\/v1\/workflows\/a\/runs\n {2}API: \1\/docs\n/,
+    )
+  })
+
+  test("also executes queued runs", async () => {
+    const io = testIo()
+    const id = (await superstep(["enqueue", moduleFile("greet"), "Ada"], io)).stdout.trim()
+    const { url, stop } = await serve(["serve", moduleFile("greet")], io)
+    const events = await (await fetch(`${url}/v1/runs/${id}/events`)).text()
+    expect(events).toContain('"status":"completed"')
+    await stop()
+  })
+
+  test("ends open streams with a request to connect again, so that stopping does not wait for them", async () => {
+    const { url, stop } = await serve(["serve", "."], { files: { "a.yaml": flow("a", "Why?") } })
+    const stream = await start(url, "a", "x", { accept: "text/event-stream" })
+    expect(stream.status).toBe(200)
+    const text = stream.text()
+    expect((await stop()).code).toBe(0)
+    expect(await text).toContain('event: end\ndata: {"reason":"reconnect"}')
+  })
+
+  test("is not reachable from other machines unless that is allowed", async () => {
+    const io = testIo()
+    const { code, stderr } = await superstep(["serve", moduleFile("greet"), "--host", "0.0.0.0"], io)
+    expect(code).toBe(2)
+    expect(stderr).toContain("Nobody is authenticated")
+    const { url, stop } = await serve(["serve", moduleFile("greet"), "--host", "0.0.0.0", "--insecure"], io)
+    expect(url).toContain("0.0.0.0")
+    await stop()
+  })
+
+  test("reports a port that is in use", async () => {
+    const other = createServer()
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
+    onTestFinished(() => void other.close())
+    const { port } = other.address() as AddressInfo
+    const { code, stderr } = await superstep(["serve", moduleFile("greet"), "--port", `${port}`])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`Port ${port} is in use.`)
+  })
+})
+
+test("superstep dev serves a changed definition, and keeps the old one if it is invalid", async () => {
+  const { io, url, stop } = await serve(["dev"], { files: { "a.yaml": flow("a", "First?") } })
+  const question = async () => JSON.stringify(await (await start(url, "a", "x")).json())
+  expect(await question()).toContain("First?")
+  writeFileSync(join(io.cwd, "a.yaml"), "workflow: 3\n")
+  await io.seen("Not reloaded")
+  expect(await question()).toContain("First?")
+  writeFileSync(join(io.cwd, "a.yaml"), flow("a", "Second?"))
+  await io.seen('"type":"reloaded"')
+  expect(await question()).toContain("Second?")
+  expect((await stop()).code).toBe(0)
+})

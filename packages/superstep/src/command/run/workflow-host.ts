@@ -1,0 +1,333 @@
+/**
+ * Hosts workflows in this process until it is stopped: loads them, executes their queued runs and schedules, prints progress,
+ * and reloads workflows when their files change. `superstep worker` and `superstep serve` are hosts with different fronts.
+ *
+ * After the first Ctrl-C or SIGTERM a host claims no more runs. Its front stops accepting requests, active runs may finish
+ * within the grace period, and the others are released. The second one ends the process immediately. If a newer version
+ * upgrades the store, the host stops with a failure, so that its supervisor restarts it.
+ */
+import { statSync, watch } from "node:fs"
+import { readdir } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import type { Runtime, RuntimeOptions, RuntimeProblem, RuntimeRun } from "@superstep/engine"
+import { type Command, InvalidArgumentError } from "commander"
+import { type Cli, EXIT } from "../cli.ts"
+import {
+  type DefinitionFlags,
+  type OutputFlags,
+  parseCount,
+  parseDuration,
+  type StoreFlags,
+} from "../flags.ts"
+import type { OpenedWorkflow } from "../open/opened-workflow.ts"
+import { type OpenStore, storeAddress, storeOf } from "../open/store.ts"
+import { isWorkflowFile, openWorkflow } from "../open/workflow.ts"
+import { usageError } from "../print/errors.ts"
+import { sanitizeLine } from "../terminal/terminal.ts"
+import { shortId } from "./find-run.ts"
+
+export interface HostFlags extends OutputFlags, StoreFlags, DefinitionFlags {
+  readonly concurrency?: number | undefined
+  readonly queues?: readonly string[] | undefined
+  /** Milliseconds. */
+  readonly grace?: number | undefined
+  readonly watch?: true | undefined
+}
+
+type HostOptions = HostFlags & { readonly concurrency: number }
+
+/** Answers HTTP requests about a host. */
+export interface Front {
+  /** The workflows have been loaded, for the first time or again. */
+  attach?(runtime: Runtime, workflows: RuntimeOptions["workflows"]): void
+  /** The runtime is about to be replaced. */
+  detach?(): void
+  /** Called once, after the first load. */
+  listen(): Promise<void>
+  /** The host stops: finishes what is in progress, for at most so many milliseconds. */
+  drain(grace: number): Promise<void>
+  /** The runtime has closed. */
+  close(): void
+}
+
+const GRACE = 30_000
+/** Milliseconds after the last change of a file until the workflows are reloaded. */
+const SETTLED = 150
+/** Files of a project that are not workflows, whatever their extension. */
+const NO_WORKFLOW = /^(?:\.|package(?:-lock)?\.json$|[jt]sconfig\b)|\.(?:config|test|spec|d)\.\w+$/
+
+export function hostFlags(concurrency: number): (command: Command) => Command {
+  return (command) =>
+    command
+      .option(
+        "--concurrency <n>",
+        `number of runs that execute at the same time (default: ${concurrency})`,
+        parseCount,
+      )
+      .option("--queues <names>", "serve these queues only: a,b (default: all)", parseQueues)
+      .option("--grace <time>", "time for runs to finish when stopped (default: 30s)", parseDuration)
+}
+
+function parseQueues(text: string): readonly string[] {
+  const names = text.split(",").map((name) => name.trim())
+  if (names.every((name) => name !== "")) return names
+  throw new InvalidArgumentError("Write names that are not empty, for example default,mail.")
+}
+
+export function parsePort(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new InvalidArgumentError("Write a port from 0 to 65535; 0 chooses a free one.")
+}
+
+/** Hosts the workflows of files and folders until the process is stopped. */
+export async function hostWorkflows(
+  cli: Cli,
+  sources: readonly string[],
+  flags: HostOptions,
+  frontOf: (host: WorkflowHost) => Front | undefined,
+): Promise<void> {
+  const files = (await Promise.all(sources.map((source) => filesIn(source, cli)))).flat()
+  const store = await storeOf(cli, flags)
+  const host = new WorkflowHost(cli, store, [...new Set(files)], flags, frontOf)
+  try {
+    await host.untilStopped()
+  } finally {
+    await store.close()
+  }
+  cli.exit(host.isOutdated ? EXIT.failed : EXIT.completed)
+}
+
+/** A folder contributes the workflows directly in it. */
+async function filesIn(source: string, { io }: Cli): Promise<readonly string[]> {
+  const path = resolve(io.cwd, source)
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  if (!isFolder) return [source]
+  const names = (await readdir(path)).filter((name) => !NO_WORKFLOW.test(name) && isWorkflowFile(name)).sort()
+  if (names.length === 0) throw usageError(`${source} has no definitions or modules.`)
+  return names.map((name) => join(source, name))
+}
+
+export class WorkflowHost {
+  readonly store: OpenStore
+  readonly #cli: Cli
+  readonly #files: readonly string[]
+  readonly #flags: HostOptions
+  readonly #front: Front | undefined
+  #opened: readonly OpenedWorkflow[] = []
+  #runtime: Runtime | undefined
+  #version = 0
+  #isStopping = false
+  #isOutdated = false
+  #stop: () => void = () => undefined
+  #interrupts = 0
+  /** Serializes loads and reloads. */
+  #loading: Promise<void> = Promise.resolve()
+
+  constructor(
+    cli: Cli,
+    store: OpenStore,
+    files: readonly string[],
+    flags: HostOptions,
+    frontOf: (host: WorkflowHost) => Front | undefined,
+  ) {
+    this.#cli = cli
+    this.store = store
+    this.#files = files
+    this.#flags = flags
+    this.#front = frontOf(this)
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  /** Whether a newer version has upgraded the store. */
+  get isOutdated(): boolean {
+    return this.#isOutdated
+  }
+
+  /** Resolves when no reload is in progress, whether it succeeded or not. */
+  get settled(): Promise<void> {
+    return this.#loading
+  }
+
+  async untilStopped(): Promise<void> {
+    const { io } = this.#cli
+    const stopped = new Promise<void>((resolve) => {
+      this.#stop = resolve
+    })
+    const stopListening = io.onInterrupt(() => {
+      this.#interrupts++
+      if (this.#interrupts > 1) io.exitNow(EXIT.cancelled)
+      else this.#stop()
+    })
+    try {
+      await this.#workUntil(stopped)
+    } finally {
+      stopListening()
+    }
+  }
+
+  async #workUntil(stopped: Promise<void>): Promise<void> {
+    const stopWatching = this.#watchFiles()
+    try {
+      this.#loading = this.#load()
+      await this.#loading
+      await this.#front?.listen()
+      await stopped
+      await this.#drain()
+    } finally {
+      this.#isStopping = true
+      stopWatching?.()
+      await this.#runtime?.close()
+      this.#front?.close()
+      for (const { close } of this.#opened) await close()
+    }
+    this.log("stopped", "Stopped.")
+  }
+
+  async #drain(): Promise<void> {
+    this.#isStopping = true
+    // An upgraded store records nothing that finishes now.
+    const grace = this.#isOutdated ? 0 : (this.#flags.grace ?? GRACE)
+    const deadline = Date.now() + grace
+    this.log("stopping", `Stopping: runs have ${Math.ceil(grace / 1_000)} s to finish.`)
+    await this.#loading
+    await this.#front?.drain(grace)
+    await this.#runtime?.close({ grace: Math.max(0, deadline - Date.now()) })
+  }
+
+  /** Replaces the workflows and the runtime. Active runs are released, and continue in the new runtime. */
+  async #load(): Promise<void> {
+    const { concurrency, queues, watch: isWatched } = this.#flags
+    const opened: OpenedWorkflow[] = []
+    const version = this.#version++
+    try {
+      for (const file of this.#files) opened.push(await this.#open(file, version))
+      checkNames(opened, this.#files)
+    } catch (error) {
+      for (const { close } of opened) await close()
+      throw error
+    }
+    const before = { runtime: this.#runtime, opened: this.#opened }
+    this.#front?.detach?.()
+    await before.runtime?.close()
+    for (const { close } of before.opened) await close()
+    const { Runtime } = await import("@superstep/engine")
+    const workflows = opened.map(withLabels)
+    this.#opened = opened
+    this.#runtime = new Runtime({
+      store: this.store,
+      workflows,
+      concurrency,
+      queues,
+      onGraphChange: isWatched ? "continue" : undefined,
+      onRun: (run) => this.#tell(run),
+      onProblem: (problem) => this.#problem(problem),
+    })
+    this.#front?.attach?.(this.#runtime, workflows)
+    await this.#runtime.recover()
+    const names = workflows.map(({ name }) => name)
+    const { url } = storeAddress(this.#flags.store, this.#cli.io.cwd)
+    const served = queues === undefined ? "all queues" : `queues ${queues.join(", ")}`
+    const [type, word] = version === 0 ? ["ready", "Ready"] : ["reloaded", "Reloaded"]
+    const line = `${word}: ${names.join(", ")} on ${url}, ${served}, ${concurrency} at a time.`
+    this.log(type, line, { workflows: names })
+  }
+
+  #open(file: string, version: number): Promise<OpenedWorkflow> {
+    return openWorkflow(file, this.#cli, {
+      flags: { ...this.#flags, quiet: true },
+      isScript: true,
+      store: async () => this.store,
+      version,
+    })
+  }
+
+  #watchFiles(): (() => void) | undefined {
+    if (this.#flags.watch !== true) return undefined
+    let timer: NodeJS.Timeout | undefined
+    const changed = () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        if (this.#isStopping) return
+        this.#loading = this.#loading
+          .then(() => this.#load())
+          .catch((error: unknown) => {
+            const message = `Not reloaded: ${messageOf(error)}`
+            this.log("problem", message, { message })
+          })
+      }, SETTLED)
+    }
+    const folders = new Set(this.#files.map((file) => dirname(resolve(this.#cli.io.cwd, file))))
+    const watchers = [...folders].map((folder) =>
+      watch(folder, (_, name) => isWorkflowFile(name ?? "") && changed()),
+    )
+    return () => {
+      clearTimeout(timer)
+      for (const watcher of watchers) watcher.close()
+    }
+  }
+
+  #tell({ type, runId, workflow, status, error }: RuntimeRun): void {
+    const { paint } = this.#cli.err
+    if (type === "released")
+      return this.log("run.released", paint.dim(`· ${workflow} ${shortId(runId)} waits`), {
+        runId,
+        workflow,
+      })
+    if (type === "started") {
+      if (this.#flags.json || this.#flags.verbose)
+        this.log("run.started", paint.dim(`· ${workflow} ${shortId(runId)} starts`), { runId, workflow })
+      return
+    }
+    const isGood = status === "completed"
+    const why = error === undefined ? "" : `: ${error.message}`
+    const line = `${isGood ? "✓" : "✗"} ${workflow} ${shortId(runId)} ${status}${why}`
+    this.log("run.ended", paint[isGood ? "green" : "red"](sanitizeLine(line)), {
+      runId,
+      workflow,
+      status,
+      error,
+    })
+  }
+
+  #problem({ runId, error }: RuntimeProblem): void {
+    this.log("problem", this.#cli.err.paint.red(sanitizeLine(error.message)), {
+      runId,
+      message: error.message,
+    })
+    if ((error as NodeJS.ErrnoException).code !== "STORE_OUTDATED") return
+    this.#isOutdated = true
+    this.#stop()
+  }
+
+  /** A line for people on stderr, or with --json the data on stdout. */
+  log(type: string, line: string, data: object = {}): void {
+    const { out, err } = this.#cli
+    if (this.#flags.json) out.line(JSON.stringify({ at: new Date().toISOString(), type, ...data }))
+    else if (!this.#flags.quiet) err.line(line)
+  }
+}
+
+/** The runs of its schedules have the labels that others of it have: they can be opened again. */
+function withLabels({ workflow, labels }: OpenedWorkflow): RuntimeOptions["workflows"][number] {
+  const { name, program } = workflow
+  const schedules = program.schedules?.map((one) => ({ ...one, labels: { ...labels, ...one.labels } }))
+  return { name, program: { ...program, schedules } }
+}
+
+function checkNames(opened: readonly OpenedWorkflow[], files: readonly string[]): void {
+  const names = opened.map(({ workflow }) => workflow.name)
+  const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
+  if (twice < 0) return
+  const first = files[names.indexOf(names[twice] as string)]
+  throw usageError(
+    `${first} and ${files[twice]} both define "${names[twice]}". Set another name in one of them.`,
+  )
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
