@@ -93,6 +93,7 @@ export {
   add,
   append,
   type CallOptions,
+  type CancelOptions,
   type CatchUp,
   type Channel,
   type ChannelKind,
