@@ -101,6 +101,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       const workflow = maySee(principal, name) ? workflows.get(name) : undefined
       if (workflow === undefined) throw workflowUnknown(name)
       const { input, labels, thread, ...options } = c.req.valid("json")
+      if (options.runId !== undefined && principal.tenant !== undefined) throw idNotAllowed()
       const run = runtime.start(workflow, input as never, {
         ...options,
         key: tenantName(principal, c.req.valid("header")["idempotency-key"]),
@@ -110,7 +111,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       const settled = run.result
       // Who only follows the run hears of its failure by the events.
       settled.catch(() => undefined)
-      const row = await rowOf(runtime, run, settled)
+      const row = await visibleRun(c, services, await run.stored())
       c.header("location", `/v1/runs/${encodeURIComponent(row.runId)}`)
       if (/\btext\/event-stream\b/.test(c.req.header("accept") ?? "")) {
         const all = { after: 0, types: undefined, depth: undefined, heartbeat }
@@ -208,36 +209,6 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
 
   app.openapi(
     createRoute({
-      method: "post",
-      path: "/v1/runs/{run}/cancel",
-      ...needs("operator"),
-      summary: "Cancel a run",
-      request: {
-        params: runParam,
-        body: {
-          required: false,
-          content: {
-            "application/json": { schema: z.object({ reason: z.string().max(1_000).optional() }).strict() },
-          },
-        },
-      },
-      responses: {
-        200: body(runSchema, "Cancelled, and journaled."),
-        404: failure("No such run."),
-        409: failure("It has ended."),
-      },
-    }),
-    async (c) => {
-      const { run } = c.req.valid("param")
-      const row = await visibleRun(c, services, run)
-      if (hasEnded(row)) throw new SuperstepError("RUN_OVER", `Run "${run}" is ${row.status}.`, { run })
-      await runtime.cancel(run, c.req.valid("json")?.reason)
-      return c.json(runData(principalOf(c), await visibleRun(c, services, run)), 200)
-    },
-  )
-
-  app.openapi(
-    createRoute({
       method: "get",
       path: "/v1/runs/{run}/events",
       ...needs("viewer"),
@@ -330,17 +301,10 @@ async function visibleRuns(
   }
 }
 
-/** The row of a run that was just started. If it could not be, the error is its result's. */
-async function rowOf(
-  runtime: Runtime,
-  run: { readonly id: string },
-  result: Promise<unknown>,
-): Promise<StoredRun> {
-  for (;;) {
-    const row = await runtime.store.run(run.id)
-    if (row !== undefined) return row
-    await Promise.race([result, new Promise((resolve) => setImmediate(resolve))])
-  }
+/** Ids of runs are unique across tenants: whoever chooses one learns whether another tenant has it. */
+function idNotAllowed(): SuperstepError {
+  const text = "A key of a tenant cannot choose the id of a run. Send an Idempotency-Key instead of runId."
+  return new SuperstepError("OPTION_INVALID", text)
 }
 
 function workflowUnknown(name: string): SuperstepError {
@@ -349,10 +313,10 @@ function workflowUnknown(name: string): SuperstepError {
 }
 
 /** Seconds. RFC 7240. */
-function preferredWait(prefer = ""): number {
+export function preferredWait(prefer = "", otherwise = DEFAULT_WAIT): number {
   if (/\brespond-async\b/i.test(prefer)) return 0
   const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
-  return seconds === undefined ? DEFAULT_WAIT : Math.min(MAX_WAIT, Number(seconds))
+  return seconds === undefined ? otherwise : Math.min(MAX_WAIT, Number(seconds))
 }
 
 async function within<T>(

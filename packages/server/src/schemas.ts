@@ -96,6 +96,73 @@ export const startSchema = z
   .strict()
   .openapi("Start")
 
+const amount = z.number().nonnegative().optional()
+const count = z.number().int().min(1).optional()
+
+export const boundsSchema = z
+  .object({
+    limits: z
+      .object({ supersteps: count, visits: count, loops: count, concurrency: count })
+      .strict()
+      .optional(),
+    budget: z
+      .object({
+        tokens: amount,
+        usd: amount,
+        modelCalls: amount,
+        toolCalls: amount,
+        iterations: amount,
+        allowUnpriced: z.boolean().optional(),
+      })
+      .strict()
+      .optional(),
+    timeout: count.openapi({ description: "Milliseconds from now." }),
+  })
+  .strict()
+  .openapi("Bounds")
+
+const superstep = z.object({ superstep: z.number().int().min(0) }).strict()
+const task = z
+  .object({ task: z.number().int().min(1), path: z.array(z.string()).max(100).optional() })
+  .strict()
+
+export const forkSchema = boundsSchema
+  .extend({
+    at: z
+      .union([superstep, z.object({ seq: z.number().int().min(1) }).strict(), task])
+      .optional()
+      .openapi({ description: "After a superstep, after a record of the journal, or before a task." }),
+    patch: z
+      .object({
+        state: z.record(z.string(), json).optional(),
+        answers: z.record(z.string(), json).optional(),
+        input: json.optional(),
+      })
+      .strict()
+      .optional(),
+  })
+  .openapi("Fork")
+
+export const rerunSchema = boundsSchema
+  .extend({
+    from: z
+      .union([superstep, task, z.object({ node: z.string() }).strict()])
+      .optional()
+      .openapi({
+        description: "From a superstep, a task, or the last task of a node on. Default: the start.",
+      }),
+  })
+  .openapi("Rerun")
+
+export const signalSchema = z
+  .object({
+    name: z.string().min(1).max(1_000),
+    value: json.optional(),
+    id: z.string().min(1).max(1_000).optional(),
+  })
+  .strict()
+  .openapi("Signal")
+
 export const listSchema = z.object({
   workflow: z.string().optional(),
   status: z

@@ -7,6 +7,7 @@ import { type Env, OWNER, type Principal } from "./access.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
+import { addRunActionRoutes } from "./run-actions.ts"
 import { addRunRoutes } from "./runs.ts"
 import type { Services } from "./services.ts"
 
@@ -61,6 +62,7 @@ export function createServer(options: ServerOptions): Server {
   app.get("/healthz", (c) => c.json({ ok: true }))
   app.get("/readyz", (c) => (draining.signal.aborted ? c.json({ ok: false }, 503) : c.json({ ok: true })))
   addRunRoutes(app, services)
+  addRunActionRoutes(app, services)
   addInboxRoutes(app, services)
   app.doc31("/openapi.json", {
     openapi: "3.1.0",
