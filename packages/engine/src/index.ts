@@ -60,7 +60,9 @@ export { type Drawable, toDot, toMermaid } from "./diagrams/index.ts"
 export {
   type AskedRequest,
   type Change,
+  type ChangedChannel,
   type Checkpoint,
+  compareRuns,
   type Divergence,
   type FinishedTask,
   type Fixture,
@@ -76,11 +78,13 @@ export {
   type ReplayOptions,
   type ReplayReport,
   type RerunOptions,
+  type RunDifference,
   type RunHistory,
   recordingOf,
   replay,
   rerun,
   type StateAt,
+  type StateDiff,
   toFixture,
 } from "./history/index.ts"
 export {

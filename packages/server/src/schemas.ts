@@ -154,6 +154,65 @@ export const rerunSchema = boundsSchema
   })
   .openapi("Rerun")
 
+/** A point in the past of a run, in a query. */
+export const pointSchema = z
+  .string()
+  .regex(/^(seq:)?\d{1,15}$/, "must be a superstep, such as 3, or a record of the journal, such as seq:17")
+  .openapi({ description: "After a superstep (`3`) or after a record of the journal (`seq:17`)." })
+  .transform((text) =>
+    text.startsWith("seq:") ? { seq: Number(text.slice(4)) } : { superstep: Number(text) },
+  )
+
+export const pathSchema = z
+  .union([z.string(), z.array(z.string()).max(100)])
+  .optional()
+  .openapi({ description: "A sub-workflow, as events name it: node#task; repeat it for deeper ones." })
+  .transform((value) => [value ?? []].flat())
+
+export const stateSchema = z
+  .object({
+    seq: z.number().int().openapi({ description: "The last record of the journal that it includes." }),
+    at: time,
+    superstep: z.number().int().openapi({ description: "The superstep that the run was in." }),
+    status: z.enum(STATUSES),
+    state: z.record(z.string(), json),
+    outputs: z.array(json),
+    usage: json,
+    requests: z.array(json),
+    tasks: z.array(json).optional().openapi({ description: "Tasks that had not ended; only with `at`." }),
+    waits: z.array(json).optional().openapi({ description: "Waits for signals; only without `at`." }),
+    signals: z.array(json).optional().openapi({ description: "Not taken yet; only without `at`." }),
+  })
+  .openapi("State")
+
+const pointInTime = z.object({ seq: z.number().int(), at: time })
+
+export const diffSchema = z
+  .object({
+    from: pointInTime,
+    to: pointInTime,
+    changes: z.array(z.object({ key: z.string(), before: json.optional(), after: json.optional() })),
+    finished: z.array(json).openapi({ description: "The tasks that ended in between, in order." }),
+  })
+  .openapi("Diff")
+
+const usageBy = z.record(z.string(), json)
+export const costSchema = z
+  .object({ usage: json, byNode: usageBy, byModel: usageBy, byAgent: usageBy })
+  .openapi("Cost")
+
+export const comparisonSchema = z
+  .object({
+    a: z.string(),
+    b: z.string(),
+    same: z.boolean(),
+    differences: z.array(json).openapi({
+      description:
+        "`what` differs, in execution order, and its values `a` and `b`; absent: the run has none.",
+    }),
+  })
+  .openapi("Comparison")
+
 export const signalSchema = z
   .object({
     name: z.string().min(1).max(1_000),

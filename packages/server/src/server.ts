@@ -8,6 +8,7 @@ import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
 import { addRunActionRoutes } from "./run-actions.ts"
+import { addRunHistoryRoutes } from "./run-history.ts"
 import { addRunRoutes } from "./runs.ts"
 import type { Services } from "./services.ts"
 
@@ -63,6 +64,7 @@ export function createServer(options: ServerOptions): Server {
   app.get("/readyz", (c) => (draining.signal.aborted ? c.json({ ok: false }, 503) : c.json({ ok: true })))
   addRunRoutes(app, services)
   addRunActionRoutes(app, services)
+  addRunHistoryRoutes(app, services)
   addInboxRoutes(app, services)
   app.doc31("/openapi.json", {
     openapi: "3.1.0",
