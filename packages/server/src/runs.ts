@@ -2,6 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import {
   hasEnded,
+  type Run,
   type RunQuery,
   type RunResult,
   type Runtime,
@@ -97,17 +98,9 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const name = c.req.valid("param").workflow
-      const workflow = maySee(principal, name) ? workflows.get(name) : undefined
-      if (workflow === undefined) throw workflowUnknown(name)
-      const { input, labels, thread, ...options } = c.req.valid("json")
-      if (options.runId !== undefined && principal.tenant !== undefined) throw idNotAllowed()
-      const run = runtime.start(workflow, input as never, {
-        ...options,
-        key: tenantName(principal, c.req.valid("header")["idempotency-key"]),
-        thread: tenantName(principal, thread),
-        labels: tenantLabels(principal, labels),
-      })
+      const workflow = visibleWorkflow(principal, services, c.req.valid("param").workflow)
+      const key = c.req.valid("header")["idempotency-key"]
+      const run = startRun(principal, services, workflow, { ...c.req.valid("json"), key })
       const settled = run.result
       // Who only follows the run hears of its failure by the events.
       settled.catch(() => undefined)
@@ -284,7 +277,7 @@ function resultData({ runId, status, outputs, state, usage, requests, error }: R
 }
 
 /** A page of what the principal may see. */
-async function visibleRuns(
+export async function visibleRuns(
   runtime: Runtime,
   principal: Principal,
   query: RunQuery,
@@ -305,6 +298,31 @@ async function visibleRuns(
 function idNotAllowed(): SuperstepError {
   const text = "A key of a tenant cannot choose the id of a run. Send an Idempotency-Key instead of runId."
   return new SuperstepError("OPTION_INVALID", text)
+}
+
+type Workflow = Parameters<Runtime["start"]>[0]
+
+/** The workflow, if this server has it and the principal may see it; else throws WORKFLOW_UNKNOWN. */
+export function visibleWorkflow(principal: Principal, { workflows }: Services, name: string): Workflow {
+  const workflow = maySee(principal, name) ? workflows.get(name) : undefined
+  if (workflow === undefined) throw workflowUnknown(name)
+  return workflow
+}
+
+export function startRun(
+  principal: Principal,
+  { runtime }: Services,
+  workflow: Workflow,
+  start: z.infer<typeof startSchema> & { readonly key?: string | undefined },
+): Run<unknown, unknown> {
+  const { input, labels, thread, key, ...options } = start
+  if (options.runId !== undefined && principal.tenant !== undefined) throw idNotAllowed()
+  return runtime.start(workflow, input as never, {
+    ...options,
+    key: tenantName(principal, key),
+    thread: tenantName(principal, thread),
+    labels: tenantLabels(principal, labels),
+  })
 }
 
 function workflowUnknown(name: string): SuperstepError {

@@ -222,6 +222,91 @@ export const signalSchema = z
   .strict()
   .openapi("Signal")
 
+const MAX_AT_ONCE = 100
+
+export const batchSchema = z
+  .object({
+    runs: z
+      .array(startSchema.omit({ onBusy: true }).extend({ key: z.string().min(1).max(200).optional() }))
+      .min(1)
+      .max(MAX_AT_ONCE),
+  })
+  .strict()
+  .openapi("Batch")
+
+export const ACTIONS = ["cancel", "retry", "rerun", "delete"] as const
+
+export const bulkSchema = z
+  .object({
+    action: z.enum(ACTIONS),
+    filter: z
+      .object({
+        workflow: z.string().optional(),
+        status: z.array(z.enum(STATUSES)).min(1).optional(),
+        thread: z.string().optional(),
+        key: z.string().optional(),
+        labels: labels.optional(),
+        text: z.string().optional(),
+      })
+      .strict()
+      .refine(
+        (filter) => Object.values(filter).some((value) => value !== undefined),
+        "must name at least one field",
+      ),
+    dryRun: z.boolean().default(false).openapi({ description: "Lists the runs, and changes nothing." }),
+    reason: z.string().max(1_000).optional().openapi({ description: "Of a cancellation." }),
+    limit: z.number().int().min(1).max(MAX_AT_ONCE).default(MAX_AT_ONCE),
+    cursor: z.string().optional(),
+  })
+  .strict()
+  .openapi("BulkAction")
+
+export const bulkResultSchema = z
+  .object({
+    action: z.enum(ACTIONS),
+    dryRun: z.boolean(),
+    results: z.array(
+      z.object({
+        id: z.string(),
+        workflow: z.string(),
+        status: z.string().openapi({ description: "Before the action." }),
+        outcome: z.enum(["cancelled", "cancelling", "created", "deleted"]).optional(),
+        run: z.string().optional().openapi({ description: "The new run of a retry or a rerun." }),
+        problem: problemSchema.optional(),
+      }),
+    ),
+    more: z.boolean().openapi({ description: "Whether more runs match: send the request again." }),
+    next: z.string().optional().openapi({ description: "The `cursor` to send with it." }),
+  })
+  .openapi("BulkResult")
+
+export const replaySchema = z
+  .object({
+    definition: z.string().openapi({ description: "The name of a workflow of this server." }),
+    runs: z.array(z.string()).min(1).max(MAX_AT_ONCE).optional(),
+    last: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_AT_ONCE)
+      .optional()
+      .openapi({ description: "So many of its newest runs that have ended." }),
+  })
+  .strict()
+  .refine(({ runs, last }) => (runs === undefined) !== (last === undefined), "needs either `runs` or `last`")
+  .openapi("Replay")
+
+export const replayResultSchema = z
+  .object({
+    definition: z.string(),
+    same: z.boolean().openapi({ description: "Whether all of them behave as recorded." }),
+    results: z.array(
+      z.object({ run: z.string(), report: json.optional(), problem: problemSchema.optional() }),
+    ),
+    more: z.boolean().openapi({ description: "Whether there are older runs." }),
+  })
+  .openapi("ReplayResult")
+
 export const listSchema = z.object({
   workflow: z.string().optional(),
   status: z

@@ -6,6 +6,7 @@ import { secureHeaders } from "hono/secure-headers"
 import { type Env, OWNER, type Principal } from "./access.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
+import { addManyRunsRoutes } from "./many-runs.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
 import { addRunActionRoutes } from "./run-actions.ts"
 import { addRunHistoryRoutes } from "./run-history.ts"
@@ -46,6 +47,7 @@ export function createServer(options: ServerOptions): Server {
     feeds: new Feeds(runtime),
     drain: draining.signal,
     heartbeat,
+    report,
   }
   const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
   app.use(secureHeaders())
@@ -65,6 +67,7 @@ export function createServer(options: ServerOptions): Server {
   addRunRoutes(app, services)
   addRunActionRoutes(app, services)
   addRunHistoryRoutes(app, services)
+  addManyRunsRoutes(app, services)
   addInboxRoutes(app, services)
   app.doc31("/openapi.json", {
     openapi: "3.1.0",
