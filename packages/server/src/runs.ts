@@ -294,7 +294,7 @@ export async function visibleRuns(
   }
 }
 
-/** Ids of runs are unique across tenants: whoever chooses one learns whether another tenant has it. */
+/** Ids of runs are unique across tenants: a caller that chooses one learns whether another tenant has it. */
 function idNotAllowed(): SuperstepError {
   const text = "A key of a tenant cannot choose the id of a run. Send an Idempotency-Key instead of runId."
   return new SuperstepError("OPTION_INVALID", text)
