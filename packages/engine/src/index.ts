@@ -64,6 +64,8 @@ export {
   type Checkpoint,
   compareRuns,
   type Divergence,
+  type ExplainedEdge,
+  type ExplainedMessage,
   type FinishedTask,
   type Fixture,
   type ForkOptions,
@@ -78,6 +80,7 @@ export {
   type ReplayOptions,
   type ReplayReport,
   type RerunOptions,
+  type RouteExplanation,
   type RunDifference,
   type RunHistory,
   recordingOf,
@@ -86,6 +89,7 @@ export {
   type StateAt,
   type StateDiff,
   toFixture,
+  why,
 } from "./history/index.ts"
 export {
   type AgentReport,

@@ -91,6 +91,24 @@ test("cost is by node, and a fixture replays without the server's labels", async
   expect(await replay(body, parcel)).toMatchObject({ same: true, runId: id })
 })
 
+test("a route is explained, edge by edge", async () => {
+  const { server, id } = await serve()
+  expect((await get(server, `/v1/runs/${id}/why?task=1`)).body).toEqual({
+    run: id,
+    task: 1,
+    node: "pack",
+    seq: 2,
+    messages: [
+      {
+        value: "lamp",
+        isOutput: false,
+        edges: [{ kind: "single", to: "wash", taken: true, reason: "it has no condition" }],
+      },
+    ],
+  })
+  expect((await get(server, `/v1/runs/${id}/why?task=9`)).body).toMatchObject({ code: "TASK_UNKNOWN" })
+})
+
 test("two runs are compared, part by part", async () => {
   const { runtime, server, id } = await serve()
   const chair = runtime.start(parcel, "chair", { labels: { "superstep.tenant": "a" } })
@@ -108,7 +126,13 @@ test("two runs are compared, part by part", async () => {
 
 test("the past of a run belongs to its tenant", async () => {
   const { server, id } = await serve()
-  const paths = [`runs/${id}/state`, `runs/${id}/diff?from=0&to=1`, `runs/${id}/cost`, `runs/${id}/export`]
+  const paths = [
+    `runs/${id}/state`,
+    `runs/${id}/diff?from=0&to=1`,
+    `runs/${id}/cost`,
+    `runs/${id}/export`,
+    `runs/${id}/why?task=1`,
+  ]
   for (const path of [...paths, `compare?a=${id}&b=${id}`]) {
     expect((await get(server, `/v1/${path}`, { authorization: "bob" })).status, path).toBe(404)
   }

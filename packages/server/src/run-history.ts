@@ -1,6 +1,6 @@
 /** Routes that look back on runs: state at any point, differences, cost, fixtures, replays. */
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
-import { compareRuns, pastEvents, type StateAt } from "@superstep/engine"
+import { compareRuns, pastEvents, type StateAt, why } from "@superstep/engine"
 import { emptyView, foldEvents } from "@superstep/engine/protocol"
 import { type Env, needs, ownLabels, visibleRun } from "./access.ts"
 import {
@@ -13,6 +13,7 @@ import {
   pointSchema,
   runParam,
   stateSchema,
+  whySchema,
 } from "./schemas.ts"
 import type { Services } from "./services.ts"
 
@@ -93,6 +94,26 @@ function addReportRoutes(app: OpenAPIHono<Env>, services: Services): void {
       const view = foldEvents(emptyView(), await pastEvents(runtime.store, runId))
       const { usage, usageByNode: byNode, usageByModel: byModel, usageByAgent: byAgent } = view
       return c.json({ usage, byNode, byModel, byAgent }, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs/{run}/why",
+      ...needs("viewer"),
+      summary: "Why the messages of a task went where they went",
+      request: {
+        params: runParam,
+        query: z.object({ task: z.coerce.number().int().min(1), path: pathSchema }),
+      },
+      responses: { 200: body(whySchema, "Every edge of its node, with the reason."), ...failures },
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { task, path } = c.req.valid("query")
+      const { runId: run, ...explanation } = await why(runtime.store, runId, task, { path })
+      return c.json({ run, ...explanation } as never, 200)
     },
   )
 

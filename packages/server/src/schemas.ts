@@ -213,6 +213,32 @@ export const comparisonSchema = z
   })
   .openapi("Comparison")
 
+export const whySchema = z
+  .object({
+    run: z.string(),
+    task: z.number().int(),
+    node: z.string(),
+    seq: z.number().int().optional().openapi({ description: "The record in which the task ended." }),
+    error: json.optional(),
+    messages: z.array(
+      z.object({
+        value: json,
+        isOutput: z.boolean(),
+        undelivered: z.string().optional(),
+        edges: z.array(
+          z.object({
+            kind: z.string(),
+            to: z.string().optional(),
+            label: z.string().optional(),
+            taken: z.boolean(),
+            reason: z.string(),
+          }),
+        ),
+      }),
+    ),
+  })
+  .openapi("Why")
+
 export const signalSchema = z
   .object({
     name: z.string().min(1).max(1_000),

@@ -19,3 +19,4 @@ export { type Fixture, type Recording, recordingOf, toFixture } from "./recordin
 export { printReplay, type ReplayReport, replay } from "./replay.ts"
 export type { ReplayOptions } from "./replayed-run.ts"
 export type { ChangedChannel } from "./state-difference.ts"
+export { type ExplainedEdge, type ExplainedMessage, type RouteExplanation, why } from "./why.ts"
