@@ -131,6 +131,24 @@ test("bulk actions page through the runs of a filter, with a result for each", a
   expect(await runtime.runs()).toEqual([])
 })
 
+test("a run that cannot be deleted has a problem, and those after it are still reached", async () => {
+  const { server, runtime } = serve()
+  const [old, origin] = (await started(server, runtime, "ask", [1, 2])) as [string, string]
+  await runtime.fork(origin)
+  for (const id of [old, origin]) await runtime.cancel(id)
+  const remove = { action: "delete", filter: { workflow: "ask" }, limit: 1 }
+  const first = await post(server, "/v1/runs/bulk", remove)
+  expect(first).toMatchObject({
+    more: true,
+    next: origin,
+    results: [{ id: origin, problem: { code: "RUN_KEPT" } }],
+  })
+  expect(await post(server, "/v1/runs/bulk", { ...remove, cursor: first.next })).toMatchObject({
+    more: false,
+    results: [{ id: old, outcome: "deleted" }],
+  })
+})
+
 test("a bulk cancellation is for runs of the caller's tenant that have not ended", async () => {
   const { server, runtime } = serve()
   const [mine] = await started(server, runtime, "ask", [1])

@@ -128,20 +128,19 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
         cursor,
         limit + 1,
       )
-      const results: object[] = []
+      const results: { readonly id: string; readonly outcome?: string }[] = []
       for (const run of found.slice(0, limit)) {
         const result = { id: run.runId, workflow: run.workflow, status: run.status }
         try {
           results.push({ ...result, ...(dryRun ? {} : await act(action, run, reason)) })
         } catch (error) {
-          results.push({ ...result, problem: problemIn(error, services.report) })
+          const problem = problemIn(error, services.report)
+          results.push({ ...result, ...{ problem } })
         }
       }
-      const last = found[limit - 1]
       const more = found.length > limit
-      // A run that was deleted is no place in the list; those that are left come first now.
-      const next =
-        more && last !== undefined && (await runtime.store.run(last.runId)) ? last.runId : undefined
+      // A run that was deleted is no place in the list; without any, those that are left come first now.
+      const next = more ? results.findLast(({ outcome }) => outcome !== "deleted")?.id : undefined
       return c.json({ action, dryRun, results, more, next } as never, 200)
     },
   )
