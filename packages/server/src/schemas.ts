@@ -19,7 +19,7 @@ const json = z.unknown().openapi({ description: "Any JSON value." })
 const labels = z.record(z.string(), z.string())
 const time = z.number().int().openapi({ description: "Milliseconds since 1970-01-01 UTC." })
 
-export const STATUSES = [
+const STATUSES = [
   "queued",
   "running",
   "waiting",

@@ -87,7 +87,7 @@ test("a task that failed goes along its error edge, and one that has not ended h
     if (n < 0) throw new Error("negative")
     return n
   })
-  const [next, repair] = [node("next", (_: number, ctx) => ctx.ask("Go on?")), node("repair", () => 0)]
+  const [next, repair] = [node("next", (_: number, ctx) => ctx.ask("Continue?")), node("repair", () => 0)]
   const flow = workflow("errors").start(fails).edge(fails, next).onError(fails, repair).build()
   const store = memoryStore()
   await flow.run(-1, { store, runId: "bad" })
