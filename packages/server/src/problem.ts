@@ -28,7 +28,15 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   REQUEST_INVALID: 422,
   OPTION_INVALID: 422,
   FLOW_KEY_INVALID: 422,
+  SIGNAL_INVALID: 422,
+  REPLAY_STUCK: 422,
+  SUPERSTEP_UNKNOWN: 422,
+  SEQ_UNKNOWN: 422,
+  TASK_UNKNOWN: 422,
+  NODE_UNKNOWN: 422,
+  PATH_UNKNOWN: 422,
   VALUE_TOO_LARGE: 413,
+  SIGNALS_FULL: 429,
   REQUEST_ANSWERED: 409,
   REQUEST_EXPIRED: 409,
   REQUEST_NOT_OPEN: 409,
@@ -40,6 +48,7 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   RUN_OVER: 409,
   RUN_QUARANTINED: 409,
   RUN_NOT_QUARANTINED: 409,
+  RUN_NOT_FAILED: 409,
   THREAD_BUSY: 409,
   GRAPH_CHANGED: 409,
   AUTH_UNAVAILABLE: 503,
@@ -70,30 +79,38 @@ export function problem(
   detail: string,
   more: Pick<Problem, "run" | "problems"> = {},
 ): Response {
-  const body: Problem = {
-    type: "about:blank",
-    title: TITLES[status] ?? "Error",
-    status,
-    code,
-    detail,
-    ...more,
-  }
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: { "content-type": "application/problem+json" },
-  })
+  return responseOf(problemData(status, code, detail, more))
+}
+
+function problemData(
+  status: ContentfulStatusCode,
+  code: string,
+  detail: string,
+  more: Pick<Problem, "run" | "problems"> = {},
+): Problem {
+  return { type: "about:blank", title: TITLES[status] ?? "Error", status, code, detail, ...more }
+}
+
+function responseOf(data: Problem): Response {
+  const headers = { "content-type": "application/problem+json" }
+  return new Response(JSON.stringify(data), { status: data.status, headers })
 }
 
 /** What a handler threw, as a response. `report` gets what the client must not see. */
 export function problemOf(error: unknown, report: (error: unknown) => void): Response {
+  return responseOf(problemIn(error, report))
+}
+
+/** The same as data: one of several results. */
+export function problemIn(error: unknown, report: (error: unknown) => void): Problem {
   if (error instanceof HTTPException)
-    return problem(error.status as ContentfulStatusCode, "HTTP", error.message)
+    return problemData(error.status as ContentfulStatusCode, "HTTP", error.message)
   if (isSuperstepError(error)) {
     const status = STATUS[error.code]
-    if (status !== undefined) return problem(status, error.code, error.message, { run: error.run })
+    if (status !== undefined) return problemData(status, error.code, error.message, { run: error.run })
   }
   report(error)
-  return problem(500, "INTERNAL", "The server failed to answer. Its log has the cause.")
+  return problemData(500, "INTERNAL", "The server failed to answer. Its log has the cause.")
 }
 
 interface Failed {

@@ -2,6 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import {
   hasEnded,
+  type Run,
   type RunQuery,
   type RunResult,
   type Runtime,
@@ -98,21 +99,13 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const name = c.req.valid("param").workflow
-      const workflow = maySee(principal, name) ? workflows.get(name) : undefined
-      if (workflow === undefined) throw workflowUnknown(name)
-      const { input, labels, thread, runId, ...options } = c.req.valid("json")
-      const run = runtime.start(workflow, input as never, {
-        ...options,
-        runId: tenantName(principal, runId),
-        key: tenantName(principal, c.req.valid("header")["idempotency-key"]),
-        thread: tenantName(principal, thread),
-        labels: tenantLabels(principal, labels),
-      })
+      const workflow = visibleWorkflow(principal, services, c.req.valid("param").workflow)
+      const key = c.req.valid("header")["idempotency-key"]
+      const run = startRun(principal, services, workflow, { ...c.req.valid("json"), key })
       const settled = run.result
       // Who only follows the run hears of its failure by the events.
       settled.catch(() => undefined)
-      const row = await rowOf(runtime, run, settled)
+      const row = await visibleRun(c, services, await run.stored())
       c.header("location", `/v1/runs/${encodeURIComponent(row.runId)}`)
       if (/\btext\/event-stream\b/.test(c.req.header("accept") ?? "")) {
         const all = { after: 0, types: undefined, depth: undefined, heartbeat }
@@ -210,36 +203,6 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
 
   app.openapi(
     createRoute({
-      method: "post",
-      path: "/v1/runs/{run}/cancel",
-      ...needs("operator"),
-      summary: "Cancel a run",
-      request: {
-        params: runParam,
-        body: {
-          required: false,
-          content: {
-            "application/json": { schema: z.object({ reason: z.string().max(1_000).optional() }).strict() },
-          },
-        },
-      },
-      responses: {
-        200: body(runSchema, "Cancelled, and journaled."),
-        404: failure("No such run."),
-        409: failure("It has ended."),
-      },
-    }),
-    async (c) => {
-      const { run } = c.req.valid("param")
-      const row = await visibleRun(c, services, run)
-      if (hasEnded(row)) throw new SuperstepError("RUN_OVER", `Run "${run}" is ${row.status}.`, { run })
-      await runtime.cancel(run, c.req.valid("json")?.reason)
-      return c.json(runData(principalOf(c), await visibleRun(c, services, run)), 200)
-    },
-  )
-
-  app.openapi(
-    createRoute({
       method: "get",
       path: "/v1/runs/{run}/events",
       ...needs("viewer"),
@@ -315,7 +278,7 @@ function resultData({ runId, status, outputs, state, usage, requests, error }: R
 }
 
 /** A page of what the principal may see. */
-async function visibleRuns(
+export async function visibleRuns(
   runtime: Runtime,
   principal: Principal,
   query: RunQuery,
@@ -332,17 +295,29 @@ async function visibleRuns(
   }
 }
 
-/** The row of a run that was just started. If it could not be, the error is its result's. */
-async function rowOf(
-  runtime: Runtime,
-  run: { readonly id: string },
-  result: Promise<unknown>,
-): Promise<StoredRun> {
-  for (;;) {
-    const row = await runtime.store.run(run.id)
-    if (row !== undefined) return row
-    await Promise.race([result, new Promise((resolve) => setImmediate(resolve))])
-  }
+type Workflow = Parameters<Runtime["start"]>[0]
+
+/** The workflow, if this server has it and the principal may see it; else throws WORKFLOW_UNKNOWN. */
+export function visibleWorkflow(principal: Principal, { workflows }: Services, name: string): Workflow {
+  const workflow = maySee(principal, name) ? workflows.get(name) : undefined
+  if (workflow === undefined) throw workflowUnknown(name)
+  return workflow
+}
+
+export function startRun(
+  principal: Principal,
+  { runtime }: Services,
+  workflow: Workflow,
+  start: z.infer<typeof startSchema> & { readonly key?: string | undefined },
+): Run<unknown, unknown> {
+  const { input, labels, thread, key, runId, ...options } = start
+  return runtime.start(workflow, input as never, {
+    ...options,
+    runId: tenantName(principal, runId),
+    key: tenantName(principal, key),
+    thread: tenantName(principal, thread),
+    labels: tenantLabels(principal, labels),
+  })
 }
 
 function workflowUnknown(name: string): SuperstepError {
@@ -351,10 +326,10 @@ function workflowUnknown(name: string): SuperstepError {
 }
 
 /** Seconds. RFC 7240. */
-function preferredWait(prefer = ""): number {
+export function preferredWait(prefer = "", otherwise = DEFAULT_WAIT): number {
   if (/\brespond-async\b/i.test(prefer)) return 0
   const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
-  return seconds === undefined ? DEFAULT_WAIT : Math.min(MAX_WAIT, Number(seconds))
+  return seconds === undefined ? otherwise : Math.min(MAX_WAIT, Number(seconds))
 }
 
 async function within<T>(

@@ -19,7 +19,7 @@ const json = z.unknown().openapi({ description: "Any JSON value." })
 const labels = z.record(z.string(), z.string())
 const time = z.number().int().openapi({ description: "Milliseconds since 1970-01-01 UTC." })
 
-export const STATUSES = [
+const STATUSES = [
   "queued",
   "running",
   "waiting",
@@ -95,6 +95,243 @@ export const startSchema = z
   })
   .strict()
   .openapi("Start")
+
+const amount = z.number().nonnegative().optional()
+const count = z.number().int().min(1).optional()
+
+export const boundsSchema = z
+  .object({
+    limits: z
+      .object({ supersteps: count, visits: count, loops: count, concurrency: count })
+      .strict()
+      .optional(),
+    budget: z
+      .object({
+        tokens: amount,
+        usd: amount,
+        modelCalls: amount,
+        toolCalls: amount,
+        iterations: amount,
+        allowUnpriced: z.boolean().optional(),
+      })
+      .strict()
+      .optional(),
+    timeout: count.openapi({ description: "Milliseconds from now." }),
+  })
+  .strict()
+  .openapi("Bounds")
+
+const superstep = z.object({ superstep: z.number().int().min(0) }).strict()
+const task = z
+  .object({ task: z.number().int().min(1), path: z.array(z.string()).max(100).optional() })
+  .strict()
+
+export const forkSchema = boundsSchema
+  .extend({
+    at: z
+      .union([superstep, z.object({ seq: z.number().int().min(1) }).strict(), task])
+      .optional()
+      .openapi({ description: "After a superstep, after a record of the journal, or before a task." }),
+    patch: z
+      .object({
+        state: z.record(z.string(), json).optional(),
+        answers: z.record(z.string(), json).optional(),
+        input: json.optional(),
+      })
+      .strict()
+      .optional(),
+  })
+  .openapi("Fork")
+
+export const rerunSchema = boundsSchema
+  .extend({
+    from: z
+      .union([superstep, task, z.object({ node: z.string() }).strict()])
+      .optional()
+      .openapi({
+        description: "From a superstep, a task, or the last task of a node on. Default: the start.",
+      }),
+  })
+  .openapi("Rerun")
+
+/** A point in the past of a run, in a query. */
+export const pointSchema = z
+  .string()
+  .regex(/^(seq:)?\d{1,15}$/, "must be a superstep, such as 3, or a record of the journal, such as seq:17")
+  .openapi({ description: "After a superstep (`3`) or after a record of the journal (`seq:17`)." })
+  .transform((text) =>
+    text.startsWith("seq:") ? { seq: Number(text.slice(4)) } : { superstep: Number(text) },
+  )
+
+export const pathSchema = z
+  .union([z.string(), z.array(z.string()).max(100)])
+  .optional()
+  .openapi({ description: "A sub-workflow, as events name it: node#task; repeat it for deeper ones." })
+  .transform((value) => [value ?? []].flat())
+
+export const stateSchema = z
+  .object({
+    seq: z.number().int().openapi({ description: "The last record of the journal that it includes." }),
+    at: time,
+    superstep: z.number().int().openapi({ description: "The superstep that the run was in." }),
+    status: z.enum(STATUSES),
+    state: z.record(z.string(), json),
+    outputs: z.array(json),
+    usage: json,
+    requests: z.array(json),
+    tasks: z.array(json).optional().openapi({ description: "Tasks that had not ended; only with `at`." }),
+    waits: z.array(json).optional().openapi({ description: "Waits for signals; only without `at`." }),
+    signals: z.array(json).optional().openapi({ description: "Not taken yet; only without `at`." }),
+  })
+  .openapi("State")
+
+const pointInTime = z.object({ seq: z.number().int(), at: time })
+
+export const diffSchema = z
+  .object({
+    from: pointInTime,
+    to: pointInTime,
+    changes: z.array(z.object({ key: z.string(), before: json.optional(), after: json.optional() })),
+    finished: z.array(json).openapi({ description: "The tasks that ended in between, in order." }),
+  })
+  .openapi("Diff")
+
+const usageBy = z.record(z.string(), json)
+export const costSchema = z
+  .object({ usage: json, byNode: usageBy, byModel: usageBy, byAgent: usageBy })
+  .openapi("Cost")
+
+export const comparisonSchema = z
+  .object({
+    a: z.string(),
+    b: z.string(),
+    same: z.boolean(),
+    differences: z.array(json).openapi({
+      description:
+        "`what` differs, in execution order, and its values `a` and `b`; absent: the run has none.",
+    }),
+  })
+  .openapi("Comparison")
+
+export const whySchema = z
+  .object({
+    run: z.string(),
+    task: z.number().int(),
+    node: z.string(),
+    seq: z.number().int().optional().openapi({ description: "The record in which the task ended." }),
+    error: json.optional(),
+    messages: z.array(
+      z.object({
+        value: json,
+        isOutput: z.boolean(),
+        undelivered: z.string().optional(),
+        edges: z.array(
+          z.object({
+            kind: z.string(),
+            to: z.string().optional(),
+            label: z.string().optional(),
+            taken: z.boolean(),
+            reason: z.string(),
+          }),
+        ),
+      }),
+    ),
+  })
+  .openapi("Why")
+
+export const signalSchema = z
+  .object({
+    name: z.string().min(1).max(1_000),
+    value: json.optional(),
+    id: z.string().min(1).max(1_000).optional(),
+  })
+  .strict()
+  .openapi("Signal")
+
+const MAX_AT_ONCE = 100
+
+export const batchSchema = z
+  .object({
+    runs: z
+      .array(startSchema.omit({ onBusy: true }).extend({ key: z.string().min(1).max(200).optional() }))
+      .min(1)
+      .max(MAX_AT_ONCE),
+  })
+  .strict()
+  .openapi("Batch")
+
+export const ACTIONS = ["cancel", "retry", "rerun", "delete"] as const
+
+export const bulkSchema = z
+  .object({
+    action: z.enum(ACTIONS),
+    filter: z
+      .object({
+        workflow: z.string().optional(),
+        status: z.array(z.enum(STATUSES)).min(1).optional(),
+        thread: z.string().optional(),
+        key: z.string().optional(),
+        labels: labels.optional(),
+        text: z.string().optional(),
+      })
+      .strict()
+      .refine(
+        (filter) => Object.values(filter).some((value) => value !== undefined),
+        "must name at least one field",
+      ),
+    dryRun: z.boolean().default(false).openapi({ description: "Lists the runs, and changes nothing." }),
+    reason: z.string().max(1_000).optional().openapi({ description: "Of a cancellation." }),
+    limit: z.number().int().min(1).max(MAX_AT_ONCE).default(MAX_AT_ONCE),
+    cursor: z.string().optional(),
+  })
+  .strict()
+  .openapi("BulkAction")
+
+export const bulkResultSchema = z
+  .object({
+    action: z.enum(ACTIONS),
+    dryRun: z.boolean(),
+    results: z.array(
+      z.object({
+        id: z.string(),
+        workflow: z.string(),
+        status: z.string().openapi({ description: "Before the action." }),
+        outcome: z.enum(["cancelled", "cancelling", "created", "deleted"]).optional(),
+        run: z.string().optional().openapi({ description: "The new run of a retry or a rerun." }),
+        problem: problemSchema.optional(),
+      }),
+    ),
+    more: z.boolean().openapi({ description: "Whether more runs match: send the request again." }),
+    next: z.string().optional().openapi({ description: "The `cursor` to send with it." }),
+  })
+  .openapi("BulkResult")
+
+export const replaySchema = z
+  .object({
+    definition: z.string().openapi({ description: "The name of a workflow of this server." }),
+    runs: z.array(z.string()).min(1).max(MAX_AT_ONCE).optional(),
+    last: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_AT_ONCE)
+      .optional()
+      .openapi({ description: "So many of its newest runs that have ended." }),
+  })
+  .strict()
+  .refine(({ runs, last }) => (runs === undefined) !== (last === undefined), "needs either `runs` or `last`")
+  .openapi("Replay")
+
+export const replayResultSchema = z
+  .object({
+    definition: z.string(),
+    same: z.boolean().openapi({ description: "Whether all of them behave as recorded." }),
+    results: z.array(
+      z.object({ run: z.string(), report: json.optional(), problem: problemSchema.optional() }),
+    ),
+    more: z.boolean().openapi({ description: "Whether there are older runs." }),
+  })
+  .openapi("ReplayResult")
 
 export const listSchema = z.object({
   workflow: z.string().optional(),

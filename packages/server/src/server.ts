@@ -16,9 +16,12 @@ import { overBudget } from "./auth/key-usage.ts"
 import { docsPage } from "./docs-page.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
+import { addManyRunsRoutes } from "./many-runs.ts"
 import { invalidRequest, problem, problemOf } from "./problem.ts"
 import { contentPolicy, crossOrigin, forgeryCheck } from "./protection.ts"
 import { RateLimits } from "./rate-limit.ts"
+import { addRunActionRoutes } from "./run-actions.ts"
+import { addRunHistoryRoutes } from "./run-history.ts"
 import { addRunRoutes } from "./runs.ts"
 import type { Services, StartedWorkflow } from "./services.ts"
 import { submittedOptions } from "./submitted.ts"
@@ -82,6 +85,7 @@ export function serverWith(
     audit: new AuditLog(runtime.store, options.audit ?? {}, report),
     drain: draining.signal,
     heartbeat,
+    report,
   }
   const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
   const rateLimits = new RateLimits()
@@ -110,6 +114,9 @@ export function serverWith(
   app.get("/healthz", (c) => c.json({ ok: true }))
   app.get("/readyz", (c) => (draining.signal.aborted ? c.json({ ok: false }, 503) : c.json({ ok: true })))
   addRunRoutes(app, services)
+  addRunActionRoutes(app, services)
+  addRunHistoryRoutes(app, services)
+  addManyRunsRoutes(app, services)
   addInboxRoutes(app, services)
   addKeyRoutes(app, services)
   addAuditRoutes(app, services)

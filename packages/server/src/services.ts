@@ -16,6 +16,8 @@ export interface Services {
   readonly submitted: SubmittedOptions
   /** Aborts when the server drains: streams end, and their clients connect elsewhere. */
   readonly drain: AbortSignal
+  /** Takes what went wrong inside the server, and must not reach the client. */
+  readonly report: (error: unknown) => void
   /** Milliseconds between heartbeats of a stream. */
   readonly heartbeat: number
 }

@@ -12,6 +12,7 @@ export {
   removeMember,
 } from "./collections.ts"
 export { joinNotices } from "./commit.ts"
+export { failureRoute } from "./delivery.ts"
 export { isIntent } from "./entries.ts"
 export { failedAs, terminalError } from "./errors.ts"
 export { omitUndefined } from "./json.ts"

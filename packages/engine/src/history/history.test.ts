@@ -49,6 +49,29 @@ describe("a run's history", () => {
     ])
   })
 
+  test("tells what changed between two points, and which tasks ended in between", async () => {
+    const store = textStore()
+    await diamond.run(1, { store, runId: "r" })
+    const { diff } = await history(store, "r")
+    expect(await diff({ superstep: 1 }, { superstep: 2 })).toMatchObject({
+      from: { seq: 2 },
+      to: { seq: 4 },
+      changes: [
+        { key: "total", before: 0, after: 3 },
+        { key: "log", before: [], after: ["a", "b"] },
+      ],
+      finished: [{ node: "a" }, { node: "b" }],
+    })
+    expect(await diff({ superstep: 0 }, { seq: 2 })).toMatchObject({
+      changes: [],
+      finished: [{ node: "start" }],
+    })
+    expect(await diff({ superstep: 2 }, { superstep: 1 })).toMatchObject({
+      changes: [{ key: "total", before: 3, after: 0 }, { key: "log" }],
+      finished: [],
+    })
+  })
+
   test("gives the state at every superstep, and at every record", async () => {
     const store = textStore()
     await diamond.run(1, { store, runId: "r" })

@@ -26,8 +26,9 @@ import {
   type Store,
 } from "../runtime/index.ts"
 import { type FoldedFrame, type FoldedRecord, outerId, requestsOf } from "../runtime/internal.ts"
-import { type Checkpoint, Checkpoints } from "./checkpoints.ts"
+import { type Checkpoint, Checkpoints, type FinishedTask } from "./checkpoints.ts"
 import { eventsOf, type Journal, JournalWalk, readJournal } from "./journal-walk.ts"
+import { type ChangedChannel, stateDifference } from "./state-difference.ts"
 
 export interface HistoryOptions {
   /** A sub-workflow, as events name it: `["node#task"]`. If a retry called it again, the last call. */
@@ -48,7 +49,20 @@ export interface RunHistory {
   /** Every sub-workflow below it, in the order in which they were called. */
   readonly subWorkflows: readonly { readonly path: readonly string[]; readonly workflow: string }[]
   /** The state after any record, or after the last commit of a superstep. */
-  stateAt(point: { readonly superstep: number } | { readonly seq: number }): Promise<StateAt>
+  stateAt(point: StatePoint): Promise<StateAt>
+  /** What changed from one point to another, and which tasks ended in between. */
+  diff(from: StatePoint, to: StatePoint): Promise<StateDiff>
+}
+
+type StatePoint = { readonly superstep: number } | { readonly seq: number }
+
+export interface StateDiff {
+  readonly from: Pick<StateAt, "seq" | "at">
+  readonly to: Pick<StateAt, "seq" | "at">
+  /** Channels whose values differ. */
+  readonly changes: readonly ChangedChannel[]
+  /** The tasks that ended in between, in order; none if `to` is before `from`. */
+  readonly finished: readonly FinishedTask[]
 }
 
 export interface StateAt {
@@ -86,6 +100,10 @@ export async function history(store: Store, runId: RunId, options: HistoryOption
   const { checkpoints } = summary
   const first = checkpoints[0] as Checkpoint
   const span = { from: first.seq, to: journal.records.length }
+  const stateAt = async (point: StatePoint) => {
+    const seq = "seq" in point ? checkSeq(runId, point.seq, span) : seqOf(runId, checkpoints, point.superstep)
+    return stateAfter(await readJournal(store, runId, seq), key)
+  }
   return {
     runId,
     workflow: started.workflow,
@@ -93,11 +111,18 @@ export async function history(store: Store, runId: RunId, options: HistoryOption
     ...(machine.error === undefined ? {} : { error: machine.error }),
     ...(row?.forkOf === undefined ? {} : { forkOf: row.forkOf }),
     ...summary,
-    stateAt: async (point) => {
-      const seq =
-        "seq" in point ? checkSeq(runId, point.seq, span) : seqOf(runId, checkpoints, point.superstep)
-      return stateAfter(await readJournal(store, runId, seq), key)
-    },
+    stateAt,
+    diff: async (from, to) => diffOf(checkpoints, await stateAt(from), await stateAt(to)),
+  }
+}
+
+function diffOf(checkpoints: readonly Checkpoint[], from: StateAt, to: StateAt): StateDiff {
+  const between = checkpoints.filter(({ seq }) => seq > from.seq && seq <= to.seq)
+  return {
+    from: { seq: from.seq, at: from.at },
+    to: { seq: to.seq, at: to.at },
+    changes: stateDifference(from.state, to.state),
+    finished: between.flatMap(({ finished }) => finished),
   }
 }
 

@@ -10,7 +10,7 @@
  * state, with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
-import { canonicalJson, usageWithout } from "../core/internal.ts"
+import { usageWithout } from "../core/internal.ts"
 import type { Callable, JournalRecord } from "../runtime/index.ts"
 import { wrapText } from "../text/index.ts"
 import {
@@ -24,6 +24,7 @@ import {
 import { openJournal } from "./journal-walk.ts"
 import { invalid, openRecording, type Recording } from "./recording.ts"
 import { ReplayedRun, type ReplayOptions } from "./replayed-run.ts"
+import { type ChangedChannel, isSame, stateDifference } from "./state-difference.ts"
 
 export interface ReplayReport {
   /** Whether the workflow still behaves as recorded: every task, the state, the outputs, the usage, the end. */
@@ -35,7 +36,7 @@ export interface ReplayReport {
   /** The nodes of all tasks, in task order; those of a sub-workflow after their caller, as `caller > node`. */
   readonly path: BeforeAndAfter<readonly string[]>
   /** Channels whose values differ. */
-  readonly state: readonly ({ readonly key: string } & Partial<BeforeAndAfter<Json>>)[]
+  readonly state: readonly ChangedChannel[]
   readonly outputs: BeforeAndAfter<readonly Json[]>
   readonly usage: BeforeAndAfter<Usage> & {
     /** The change in usage, part by part; only the parts that differ. */
@@ -122,10 +123,6 @@ function errorText<Key extends string>(key: Key, { error }: RunSummary): { [K in
   return error === undefined ? {} : ({ [key]: `${error.code}: ${error.message}` } as { [K in Key]: string })
 }
 
-function isSame(before: Json, after: Json): boolean {
-  return canonicalJson(before) === canonicalJson(after)
-}
-
 function pathOf({ tasks }: FrameSummary, above = ""): string[] {
   return tasks.flatMap(({ node, calls }) => {
     const name = `${above}${node}`
@@ -133,17 +130,6 @@ function pathOf({ tasks }: FrameSummary, above = ""): string[] {
       frame === undefined ? [] : pathOf(frame, `${name} > `),
     )
     return [name, ...below]
-  })
-}
-
-function stateDifference(before: RunSummary["state"], after: RunSummary["state"]): ReplayReport["state"] {
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
-    const was = before[key]
-    const is = after[key]
-    if (was !== undefined && is !== undefined && isSame(was, is)) return []
-    return [
-      { key, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) },
-    ]
   })
 }
 

@@ -227,7 +227,7 @@ export {
   type GraphDifference,
   type Migrate,
 } from "./run/graph-change.ts"
-export type { OnBusy, OpenWait, ResumeOptions, RunOptions, RunResult } from "./run/options.ts"
+export type { CancelOptions, OnBusy, OpenWait, ResumeOptions, RunOptions, RunResult } from "./run/options.ts"
 export { RunError } from "./run/result.ts"
 export { type EdgeFunctions, Router } from "./run/router.ts"
 export { Run } from "./run/run.ts"

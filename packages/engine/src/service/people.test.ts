@@ -159,6 +159,18 @@ describe("people, from any process", () => {
     await Promise.all([a.runtime.close(), b.runtime.close()])
   })
 
+  test("learn in time that a cancellation is on its way to a process that does not answer", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store), processOn(store)]
+    const run = a.runtime.start(nap, 1, { runId: "r" })
+    await settled()
+    expect(await b.runtime.cancel("r", "no longer needed", { timeout: 0 })).toBe("stored")
+    expect(await store.run("r")).not.toMatchObject({ status: "cancelled" })
+    await pass(2_000, a.clock, b.clock)
+    expect(await run.result).toMatchObject({ status: "cancelled", error: { message: "no longer needed" } })
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
   test("cancel a run that nobody holds, without having its workflow", async () => {
     const store = memoryStore()
     const worker = processOn(store)

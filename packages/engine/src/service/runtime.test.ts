@@ -17,6 +17,18 @@ describe("a runtime", () => {
     await runtime.close()
   })
 
+  test("tells when the store has a run, under which id, or why it never will", async () => {
+    const store = memoryStore()
+    const { runtime } = processOn(store)
+    const run = runtime.start(nap, 1, { key: "k" })
+    const id = await run.stored()
+    expect(await store.run(id)).toMatchObject({ runId: run.id, workflow: "nap" })
+    const joining = runtime.start(nap, 1, { key: "k" })
+    expect(await joining.stored()).toBe(id)
+    await expect(runtime.start(nap, 2, { key: "k" }).stored()).rejects.toMatchObject({ code: "RUN_EXISTS" })
+    await runtime.close()
+  })
+
   test("refuses what it does not have, bad options, and everything once it is closed", async () => {
     const store = memoryStore()
     const { runtime } = processOn(store, { workflows: [double] })

@@ -23,6 +23,7 @@ import {
 import {
   type Amount,
   type Callable,
+  type CancelOptions,
   cancelFree,
   currentTelemetry,
   DEFAULT_LEASE,
@@ -234,14 +235,15 @@ export class Runtime {
 
   /**
    * Cancels a run, wherever it executes. A run that no process holds is ended in the store, even if this process does not
-   * have its workflow.
+   * have its workflow. Resolves when that is recorded. `stored`: the process that executes the run did not answer within
+   * `timeout`; it cancels the run when it reads its mail.
    */
-  async cancel(runId: RunId, reason?: string): Promise<void> {
+  async cancel(runId: RunId, reason?: string, options: CancelOptions = {}): Promise<Delivery> {
     const run = this.get(runId)
     const row = await this.store.run(runId)
     const { clock } = this.#environment
-    if (row !== undefined && (await cancelFree(this.#keeper, row, reason, clock.now()))) return
-    await run.cancelled(reason)
+    if (row !== undefined && (await cancelFree(this.#keeper, row, reason, clock.now()))) return "taken"
+    return await run.cancelled(reason, options)
   }
 
   // Recovery

@@ -5,6 +5,8 @@
  */
 import { type Graph, type Json, type Machine, SuperstepError, writeProblem } from "../../core/index.ts"
 import { canonicalJson, freezeData } from "../../core/internal.ts"
+import { andThen, fromUser, type MaybePromise } from "../ports/maybe-promise.ts"
+import type { Store } from "../ports/store.ts"
 import type { ThreadWrite } from "../ports/stored.ts"
 
 /** A thread as a run found it. */
@@ -12,6 +14,24 @@ export interface ThreadAtStart {
   readonly id: string
   readonly version: number
   readonly state: { readonly [key: string]: Json }
+}
+
+/** The state of the run's thread so far. */
+export function threadAtStart({
+  thread,
+  store,
+}: {
+  readonly thread?: string | undefined
+  readonly store?: Store | undefined
+}): MaybePromise<ThreadAtStart | undefined> {
+  if (thread === undefined) return undefined
+  if (store === undefined) {
+    throw new SuperstepError(
+      "OPTION_INVALID",
+      `Thread "${thread}" needs a store: run(input, { store, thread }).`,
+    )
+  }
+  return andThen(fromUser(store.thread(thread)), (found) => ({ id: thread, ...found }))
 }
 
 export function checkThread(

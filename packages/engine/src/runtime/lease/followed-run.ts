@@ -176,11 +176,12 @@ export class FollowedRun {
     }
   }
 
-  async cancel(reason: string | undefined): Promise<void> {
+  /** With `timeout`: resolves with `stored` if the process that executes the run does not answer in time. */
+  async cancel(reason: string | undefined, timeout?: number): Promise<Delivery> {
     const row = await this.#row()
     const isEnded = row.status === "queued" && cancelFree(this.#keeper, row, reason, this.#clock.now())
-    if (await isEnded) return
-    await this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail))
+    if (await isEnded) return "taken"
+    return await this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail), timeout)
   }
 
   /**
@@ -189,6 +190,7 @@ export class FollowedRun {
   async #ask(
     command: Mail["command"],
     act: (host: RunHost, mail: string) => Promise<void>,
+    timeout?: number,
   ): Promise<Delivery> {
     const mail = newRunId()
     const host = await this.#awake()
@@ -211,7 +213,7 @@ export class FollowedRun {
       ownValue(command.value, limit, () => `The value of signal "${command.name}"`)
       if (await this.#isLeft()) return await this.#storeSignal(command)
     }
-    return await this.#write(mail, command)
+    return await this.#write(mail, command, timeout)
   }
 
   /** No process takes the signal now: from now on it counts as accepted, and one takes it later. */
@@ -264,7 +266,7 @@ export class FollowedRun {
     return (await this.#keeper.isHeldElsewhere(row)) ? undefined : await this.#claim(row)
   }
 
-  async #write(id: string, command: Mail["command"]): Promise<Delivery> {
+  async #write(id: string, command: Mail["command"], timeout?: number): Promise<Delivery> {
     const { store } = this.#keeper
     const at = this.#clock.now()
     const { seq } = await this.#row()
@@ -273,7 +275,9 @@ export class FollowedRun {
       const outcome = await store.mailOutcome(id)
       if (outcome?.ok) return "taken"
       if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
-      const isLate = this.#clock.now() - at > MAIL_PATIENCE
+      const waited = this.#clock.now() - at
+      if (timeout !== undefined && waited >= timeout) return "stored"
+      const isLate = waited > MAIL_PATIENCE
       if (command.type === "signal" && (isLate || (await this.#isLeft())))
         return await this.#storeSignal(command)
       if (isLate) throw mailUnread(this.id)

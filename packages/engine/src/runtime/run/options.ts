@@ -23,6 +23,11 @@ import type { Labels } from "../ports/stored.ts"
 import type { Telemetry } from "../ports/telemetry.ts"
 import type { GraphChangePolicy } from "./graph-change.ts"
 
+export interface CancelOptions {
+  /** Milliseconds to wait for the process that executes the run. Default: MAIL_UNREAD is thrown after 30 seconds. */
+  readonly timeout?: number | undefined
+}
+
 export type OnBusy = "reject" | "queue" | "interrupt"
 
 export interface RunOptions {

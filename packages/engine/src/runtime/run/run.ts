@@ -4,7 +4,7 @@ import { isSuperstepError, type Json, type RequestId, type RunId, SuperstepError
 import { EventMerge } from "../journal/event-merge.ts"
 import type { EventStream } from "../journal/event-stream.ts"
 import { replayEvents } from "../journal/replay-events.ts"
-import { checkThreadState, lastingState, type ThreadAtStart } from "../journal/thread.ts"
+import { checkThreadState, lastingState, type ThreadAtStart, threadAtStart } from "../journal/thread.ts"
 import {
   type ContextOf,
   claimAndRestoreRun,
@@ -23,7 +23,7 @@ import { runTaken } from "../ports/store.ts"
 import { hasEnded, type StoredRun } from "../ports/stored.ts"
 import { currentTelemetry } from "../ports/telemetry.ts"
 import { ownValue } from "../ports/values.ts"
-import type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
+import type { CancelOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts"
 import { newRunId } from "./options.ts"
 import { RunError } from "./result.ts"
 import { RunHost } from "./run-host.ts"
@@ -313,6 +313,13 @@ export class Run<Out = unknown, State = AnyState>
     else this.#begun.then(whenOver, leave)
   }
 
+  /** Resolves with the id of the run when the store has it: new, queued or joined. Rejects if the run could not begin. */
+  async stored(): Promise<RunId> {
+    await this.#begun
+    if (this.#host?.isStored === false) await this.#host.durable()
+    return this.id
+  }
+
   /**
    * The result, once the run has ended or waits for a person or a signal. It does not reject if the run failed, was cancelled or hit a
    * limit: check `status`.
@@ -358,10 +365,17 @@ export class Run<Out = unknown, State = AnyState>
     else this.#begun.then(cancel, () => undefined)
   }
 
-  /** Cancels the run wherever it executes, and resolves when that is recorded. */
-  async cancelled(reason?: string): Promise<void> {
+  /**
+   * Cancels the run wherever it executes, and resolves when that is recorded. `stored`: the process that executes the run
+   * did not answer within `timeout`; it cancels the run when it reads its mail.
+   */
+  async cancelled(reason?: string, options: CancelOptions = {}): Promise<Delivery> {
     await this.#begun
-    await this.#wherever((run) => run.cancel(reason))
+    return await this.#wherever(async (run) => {
+      if (run instanceof FollowedRun) return await run.cancel(reason, options.timeout)
+      await run.cancel(reason)
+      return "taken"
+    })
   }
 
   /**
@@ -538,18 +552,6 @@ function environmentOf(
     onGraphChange,
     contextOf: kept?.contextOf ?? (context === undefined ? undefined : () => context),
   }
-}
-
-/** The state of the run's thread so far. */
-function threadAtStart({ thread, store }: RunOptions): MaybePromise<ThreadAtStart | undefined> {
-  if (thread === undefined) return undefined
-  if (store === undefined) {
-    throw new SuperstepError(
-      "OPTION_INVALID",
-      `Thread "${thread}" needs a store: run(input, { store, thread }).`,
-    )
-  }
-  return andThen(fromUser(store.thread(thread)), (found) => ({ id: thread, ...found }))
 }
 
 /** The run in this process. Throws RUN_HELD if another process executes it, once its holder is known to be alive. */

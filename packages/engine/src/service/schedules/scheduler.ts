@@ -37,7 +37,7 @@ export interface SchedulerOptions {
   readonly onProblem: ((problem: RuntimeProblem) => void) | undefined
   /** A run was queued. */
   onFired(): void
-  cancel(runId: RunId, reason: string): Promise<void>
+  cancel(runId: RunId, reason: string): Promise<unknown>
 }
 
 export class Scheduler {

@@ -26,13 +26,14 @@ import { forkCommand } from "./runs-fork.ts"
 import { resumeCommand, retryCommand } from "./runs-resume.ts"
 import { eventsCommand, showCommand, stateCommand } from "./runs-show.ts"
 import { signalCommand } from "./runs-signal.ts"
+import { whyCommand } from "./runs-why.ts"
 
 function runsCommand(cli: Cli): Command {
   const command = new Command()
     .description("List, inspect, resume and remove the runs of a store.")
     .addHelpText("after", helpText(["superstep runs", "superstep runs show 4f2a91c0"]))
     .addCommand(listCommand(cli), { isDefault: true })
-  const inspect = [showCommand, eventsCommand, stateCommand]
+  const inspect = [showCommand, eventsCommand, stateCommand, whyCommand]
   const change = [resumeCommand, signalCommand, cancelCommand, releaseCommand, retryCommand, forkCommand]
   const others = [replayCommand, diffCommand, rmCommand, salvageCommand]
   for (const below of [...inspect, ...change, ...others]) command.addCommand(below(cli))

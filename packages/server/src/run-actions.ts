@@ -1,0 +1,198 @@
+/** Routes that change a run: cancel it, signal it, and make another run of its past. */
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
+import { hasEnded, isSuperstepError, SuperstepError } from "@superstep/engine"
+import type { Context } from "hono"
+import { type Env, needs, principalOf, visibleRun } from "./access.ts"
+import { preferredWait, runData } from "./runs.ts"
+import {
+  body,
+  boundsSchema,
+  failure,
+  forkSchema,
+  rerunSchema,
+  runParam,
+  runSchema,
+  signalSchema,
+} from "./schemas.ts"
+import type { Services } from "./services.ts"
+
+/** Seconds that a request waits for the process that executes the run. */
+const CANCEL_WAIT = 5
+const UPDATE_WAIT = 30
+
+const prefer = z.object({ prefer: z.string().optional() })
+const json = <T extends z.ZodType>(schema: T, required = true) => ({
+  required,
+  content: { "application/json": { schema } },
+})
+
+export function addRunActionRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  addCancelRoute(app, services)
+  addSignalRoutes(app, services)
+  addForkRoutes(app, services)
+}
+
+function addCancelRoute(app: OpenAPIHono<Env>, services: Services): void {
+  const { runtime } = services
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/cancel",
+      ...needs("operator"),
+      summary: "Cancel a run",
+      description:
+        "Answers 200 when the cancellation is journaled. If the process that executes the run does not answer within 5 seconds, or as long as `Prefer: wait=N` says, answers 202: the cancellation is stored, and that process carries it out.",
+      request: {
+        params: runParam,
+        headers: prefer,
+        body: json(z.object({ reason: z.string().max(1_000).optional() }).strict(), false),
+      },
+      responses: {
+        200: body(runSchema, "Cancelled, and journaled."),
+        202: body(runSchema.extend({ status: z.literal("cancelling") }), "Stored, and not journaled yet."),
+        404: failure("No such run."),
+        409: failure("It has ended."),
+      },
+    }),
+    async (c) => {
+      const { run } = c.req.valid("param")
+      const row = await visibleRun(c, services, run)
+      if (hasEnded(row)) throw new SuperstepError("RUN_OVER", `Run "${run}" is ${row.status}.`, { run })
+      const timeout = preferredWait(c.req.valid("header").prefer, CANCEL_WAIT) * 1_000
+      const delivery = await runtime.cancel(run, c.req.valid("json")?.reason, { timeout })
+      const shown = runData(principalOf(c), await visibleRun(c, services, run))
+      return delivery === "taken"
+        ? c.json(shown, 200)
+        : c.json({ ...shown, status: "cancelling" as const }, 202)
+    },
+  )
+}
+
+function addSignalRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  const { runtime } = services
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/signal",
+      ...needs("operator"),
+      summary: "Send a signal to a run",
+      description: "The run takes a signal with the same `id` once: send it again when in doubt.",
+      request: { params: runParam, body: json(signalSchema) },
+      responses: {
+        200: body(
+          z.object({ delivery: z.enum(["taken", "stored"]) }),
+          "Durable: `taken` by the run, or `stored` until a process executes it.",
+        ),
+        404: failure("No such run."),
+        409: failure("It has ended."),
+        422: failure("The value does not match the schema of the wait."),
+        429: failure("The run buffers as many signals as it can."),
+      },
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { name, value, id } = c.req.valid("json")
+      return c.json({ delivery: await runtime.signal(runId, name, value, { id }) }, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/update",
+      ...needs("operator"),
+      summary: "Send a signal to a run, and get the reply",
+      description:
+        "Waits for the reply, up to 30 seconds or as long as `Prefer: wait=N` says. Then it answers 202: send the same `id` again to wait on.",
+      request: { params: runParam, headers: prefer, body: json(signalSchema) },
+      responses: {
+        200: body(z.object({ id: z.string(), reply: z.unknown() }), "The reply of the handler."),
+        202: body(z.object({ id: z.string() }), "The run has the update, and has not replied yet."),
+        404: failure("No such run."),
+        409: failure("It has ended without a reply."),
+        422: failure("The value does not match the schema of the wait."),
+        429: failure("The run buffers as many signals as it can."),
+      },
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { name, value, id = crypto.randomUUID() } = c.req.valid("json")
+      const timeout = preferredWait(c.req.valid("header").prefer, UPDATE_WAIT) * 1_000
+      try {
+        return c.json({ id, reply: await runtime.update(runId, name, value, { id, timeout }) }, 200)
+      } catch (error) {
+        if (!isSuperstepError(error, "UPDATE_TIMEOUT")) throw error
+        return c.json({ id }, 202)
+      }
+    },
+  )
+}
+
+function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  const { runtime } = services
+  const responses = {
+    201: body(runSchema, "The new run; `Location` has its address."),
+    404: failure("No such run."),
+    409: failure("The run has nothing to continue from at that point."),
+    422: failure("No such point, or a value that the run does not accept."),
+  }
+  /** A new run has the labels of its origin, and so its tenant. */
+  async function newRun(c: Context<Env>, runId: string) {
+    c.header("location", `/v1/runs/${encodeURIComponent(runId)}`)
+    return runData(principalOf(c), await visibleRun(c, services, runId))
+  }
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/fork",
+      ...needs("operator"),
+      summary: "Create a run that shares the past of this one up to a point",
+      description:
+        "`patch` changes the state, or answers questions that were open at that point, or starts anew with another input. Without `at`: where the questions of `patch.answers` were open, or the last checkpoint.",
+      request: { params: runParam, body: json(forkSchema, false) },
+      responses,
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { at, patch, ...bounds } = c.req.valid("json") ?? {}
+      const made = await runtime.fork(runId, { at, ...patch, ...bounds, by: principalOf(c).id })
+      return c.json(await newRun(c, made), 201)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/rerun",
+      ...needs("operator"),
+      summary: "Run a run again, from its start or from a later part on",
+      request: { params: runParam, body: json(rerunSchema, false) },
+      responses,
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { from = FROM_START, ...bounds } = c.req.valid("json") ?? {}
+      return c.json(await newRun(c, await runtime.rerun(runId, { from, ...bounds })), 201)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/retry",
+      ...needs("operator"),
+      summary: "Run the part of a run again that failed or reached a limit",
+      request: { params: runParam, body: json(boundsSchema, false) },
+      responses: { ...responses, 409: failure("The run has not failed.") },
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      return c.json(await newRun(c, await runtime.rerun(runId, c.req.valid("json") ?? {})), 201)
+    },
+  )
+}
+
+/** Everything after the input. */
+export const FROM_START = { superstep: 1 } as const
