@@ -33,7 +33,12 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
   const http = createHttpServer(
     { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
-    getRequestListener((request) => server.fetch(request)),
+    getRequestListener(async (request) => {
+      const response = await server.fetch(request)
+      // The connection would stay open, and its client send the next request to a server that is gone.
+      if (!http.listening) response.headers.set("connection", "close")
+      return response
+    }),
   )
   http.maxConnections = MAX_CONNECTIONS
   await new Promise<void>((resolve, reject) => {

@@ -1,0 +1,158 @@
+/** What the API accepts and returns. Written by `npm run client:types` from the server's routes. Do not edit. */
+
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly code: string
+  readonly detail: string
+  readonly run?: string | undefined
+  readonly problems?: readonly { readonly in: string; readonly message: string }[] | undefined
+}
+
+export interface Request {
+  readonly id: string
+  readonly run: string
+  readonly workflow: string
+  readonly outcome: "open" | "delivering" | "answered" | "expired" | "withdrawn"
+  readonly openedAt?: number | undefined
+  readonly closedAt?: number | undefined
+  readonly by?: string | undefined
+  readonly request?: unknown
+}
+
+export interface Result {
+  readonly id: string
+  readonly status:
+    | "queued"
+    | "running"
+    | "waiting"
+    | "quarantined"
+    | "completed"
+    | "failed"
+    | "cancelled"
+    | "limit"
+  readonly outputs: readonly unknown[]
+  readonly state: { readonly [name: string]: unknown }
+  readonly usage?: unknown
+  readonly requests: readonly unknown[]
+  readonly error?: unknown
+}
+
+export interface Run {
+  readonly id: string
+  readonly workflow: string
+  readonly status:
+    | "queued"
+    | "running"
+    | "waiting"
+    | "quarantined"
+    | "completed"
+    | "failed"
+    | "cancelled"
+    | "limit"
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly key?: string | undefined
+  readonly thread?: string | undefined
+  readonly labels?: { readonly [name: string]: string } | undefined
+  readonly wakeAt?: number | undefined
+  readonly forkOf?: { readonly run: string; readonly seq: number } | undefined
+  readonly error?:
+    | { readonly code: string; readonly message: string; readonly node?: string | undefined }
+    | undefined
+}
+
+export interface Start {
+  readonly input?: unknown
+  readonly runId?: string | undefined
+  readonly thread?: string | undefined
+  readonly onBusy?: "reject" | "queue" | undefined
+  readonly labels?: { readonly [name: string]: string } | undefined
+}
+
+export interface Workflow {
+  readonly name: string
+  readonly nodes: readonly string[]
+}
+
+/** Every route of the API, by method and path. */
+export interface Routes {
+  /** List questions to people, oldest first. */
+  readonly "GET /v1/requests": {
+    readonly query?: {
+      readonly run?: string | undefined
+      readonly workflow?: string | undefined
+      readonly to?: string | undefined
+      readonly outcome?: "open" | "delivering" | "answered" | "expired" | "withdrawn" | undefined
+      readonly cursor?: string | undefined
+      readonly limit?: number | undefined
+    }
+    readonly responses: {
+      readonly 200: { readonly requests: readonly Request[]; readonly next?: string | undefined }
+    }
+  }
+  /** List runs, newest first. */
+  readonly "GET /v1/runs": {
+    readonly query?: {
+      readonly workflow?: string | undefined
+      readonly status?: string | undefined
+      readonly thread?: string | undefined
+      readonly key?: string | undefined
+      readonly label?: string | readonly string[] | undefined
+      readonly text?: string | undefined
+      readonly cursor?: string | undefined
+      readonly limit?: number | undefined
+    }
+    readonly responses: {
+      readonly 200: { readonly runs: readonly Run[]; readonly next?: string | undefined }
+    }
+  }
+  /** Show a run. */
+  readonly "GET /v1/runs/{run}": {
+    readonly path: { readonly run: string }
+    readonly responses: { readonly 200: Run }
+  }
+  /** Delete a run that has ended. */
+  readonly "DELETE /v1/runs/{run}": {
+    readonly path: { readonly run: string }
+    readonly responses: { readonly 204: undefined }
+  }
+  /** Cancel a run. */
+  readonly "POST /v1/runs/{run}/cancel": {
+    readonly path: { readonly run: string }
+    readonly body?: { readonly reason?: string | undefined }
+    readonly responses: { readonly 200: Run }
+  }
+  /** Stream a run's events. */
+  readonly "GET /v1/runs/{run}/events": {
+    readonly path: { readonly run: string }
+    readonly query?: {
+      readonly after?: number | null | undefined
+      readonly types?: string | undefined
+      readonly depth?: number | null | undefined
+    }
+    readonly responses: { readonly 200: undefined }
+  }
+  /** Answer a question. */
+  readonly "POST /v1/runs/{run}/requests/{request}/answer": {
+    readonly path: { readonly run: string; readonly request: string }
+    readonly body: { readonly value?: unknown; readonly by?: string | undefined }
+    readonly responses: { readonly 200: { readonly delivery: "taken" | "stored" } }
+  }
+  /** The result of a run: outputs, state, usage, open questions. */
+  readonly "GET /v1/runs/{run}/result": {
+    readonly path: { readonly run: string }
+    readonly responses: { readonly 200: Result; readonly 202: Run }
+  }
+  /** List the workflows of this server. */
+  readonly "GET /v1/workflows": {
+    readonly responses: { readonly 200: { readonly workflows: readonly Workflow[] } }
+  }
+  /** Start a run. */
+  readonly "POST /v1/workflows/{workflow}/runs": {
+    readonly path: { readonly workflow: string }
+    readonly body: Start
+    readonly responses: { readonly 200: Result; readonly 202: Run }
+  }
+}
