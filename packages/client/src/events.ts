@@ -11,7 +11,7 @@ import type { RunEvent } from "./generated/events.ts"
 import { isTransient, type Transport } from "./transport.ts"
 
 export interface EventOptions {
-  /** The number of the last event that you have. Default: 0, from the first one. */
+  /** The number of the last journaled event that you have; live events that followed it are sent. Default: 0. */
   readonly after?: number | undefined
   /** Only these types. */
   readonly types?: readonly RunEvent["type"][] | undefined
@@ -48,7 +48,7 @@ export async function* eventsOf(
         "GET",
         path,
         {
-          query: { after: place.seq, types: types?.join(","), depth },
+          query: { after: place.before, types: types?.join(","), depth },
           headers: { accept: "text/event-stream" },
           signal: connection.signal,
         },
@@ -88,6 +88,11 @@ class Place {
 
   constructor(seq: number) {
     this.seq = seq
+  }
+
+  /** The number to continue after. Live events belong to the journaled event before them, so that one is requested too. */
+  get before(): number {
+    return Math.max(0, this.seq - 1)
   }
 
   rejoin(): void {
