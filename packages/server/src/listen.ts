@@ -1,6 +1,6 @@
 /** The server on a port of this machine. */
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { getRequestListener } from "@hono/node-server"
 import { SuperstepError } from "@superstep/engine"
 import type { Server } from "./server.ts"
@@ -27,20 +27,29 @@ const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"])
 const HEADERS_TIMEOUT = 10_000
 const REQUEST_TIMEOUT = 60_000
 const MAX_CONNECTIONS = 10_000
+/** Milliseconds that a server that closes waits for the first byte of a connection. Clients open some in advance. */
+const FIRST_BYTE_TIMEOUT = 200
 
 export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {
   const { port = DEFAULT_PORT, host = "127.0.0.1", insecure = false } = options
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
   const http = createHttpServer(
     { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
-    getRequestListener(async (request) => {
-      const response = await server.fetch(request)
-      // The connection would stay open, and its client send the next request to a server that is gone.
-      if (!http.listening) response.headers.set("connection", "close")
-      return response
-    }),
+    getRequestListener((request) => server.fetch(request)),
   )
   http.maxConnections = MAX_CONNECTIONS
+  const sockets = new Set<Socket>()
+  http.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  // Clients keep connections open for their next request, which a server that closes does not wait for.
+  http.prependListener("request", (_, response) => {
+    if (!http.listening) response.setHeader("connection", "close")
+    response.once("close", () => {
+      if (!http.listening) setImmediate(() => http.closeIdleConnections())
+    })
+  })
   await new Promise<void>((resolve, reject) => {
     http.once("error", reject).listen(port, host, resolve)
   })
@@ -49,17 +58,27 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   return {
     port: chosen,
     url: `http://${shown}:${chosen}`,
-    close: ({ grace = 10_000 } = {}) => close(http, server, grace),
+    close: ({ grace = 10_000 } = {}) => close(http, sockets, server, grace),
   }
 }
 
-async function close(http: HttpServer, server: Server, grace: number): Promise<void> {
+async function close(
+  http: HttpServer,
+  sockets: ReadonlySet<Socket>,
+  server: Server,
+  grace: number,
+): Promise<void> {
   server.drain()
   const closed = new Promise<void>((resolve) => http.close(() => resolve()))
   http.closeIdleConnections()
-  const timer = setTimeout(() => http.closeAllConnections(), grace)
+  const timers = [
+    setTimeout(() => http.closeAllConnections(), grace),
+    setTimeout(() => {
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    }, FIRST_BYTE_TIMEOUT),
+  ]
   await closed
-  clearTimeout(timer)
+  for (const timer of timers) clearTimeout(timer)
 }
 
 function unprotected(host: string): SuperstepError {
