@@ -265,4 +265,11 @@ export type RunEvent =
       readonly message: string
       readonly data?: unknown
     })
+  | (EventBase & {
+      readonly task: number
+      readonly node: string
+      readonly type: "slot.waiting"
+      readonly pool: string
+      readonly lanes: readonly string[]
+    })
   | (EventBase & { readonly type: "live.gap"; readonly lost?: number | undefined })
