@@ -20,7 +20,7 @@ process.on("message", (question) => {
   globalThis.gc?.()
   process.send(process.memoryUsage().rss)
 })
-process.once("disconnect", () => process.exit())
+process.once("disconnect", () => process.exit(0))
 process.send({ port })
 
 /** The limit: what any server does that stores a request before it answers. */

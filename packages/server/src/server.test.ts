@@ -193,3 +193,24 @@ test("a server that closes does not wait for connections without a request", asy
   await listening.close({ grace: 1_000_000 })
   await closed
 })
+
+test("a body that is too large is refused, whether it says its size or not", async () => {
+  const { server } = serve()
+  const text = JSON.stringify({ input: "x".repeat(1_000_001) })
+  const chunks = () => new Response(text).body
+  const sent = [
+    { body: text, headers: { "content-length": `${text.length}` } },
+    { body: chunks(), headers: {}, duplex: "half" },
+    { body: chunks(), headers: { "content-length": "1", "transfer-encoding": "chunked" }, duplex: "half" },
+  ]
+  for (const init of sent) {
+    const request = new Request("http://local/v1/workflows/greet/runs", {
+      method: "POST",
+      ...init,
+      headers: { "content-type": "application/json", ...init.headers },
+    } as RequestInit)
+    const response = await server.fetch(request)
+    expect(response.status).toBe(413)
+    expect(await response.json()).toMatchObject({ code: "BODY_TOO_LARGE" })
+  }
+})
