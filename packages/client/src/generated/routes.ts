@@ -1,5 +1,53 @@
 /** What the API accepts and returns. Written by `npm run client:types` from the server's routes. Do not edit. */
 
+export interface AuditEntry {
+  readonly at: number
+  readonly who: string
+  readonly tenant?: string | undefined
+  readonly method: string
+  readonly route: string
+  readonly params: { readonly [name: string]: string }
+  readonly status: number
+}
+
+export interface Key {
+  readonly id: string
+  readonly prefix: string
+  readonly name: string
+  readonly role: "viewer" | "operator" | "author" | "admin"
+  readonly tenant?: string | undefined
+  readonly workflows?: readonly string[] | undefined
+  readonly expiresAt?: number | undefined
+  readonly budget?: KeyBudget | undefined
+  readonly rateLimit?: KeyRateLimit | undefined
+  readonly createdAt: number
+  readonly createdBy: string
+  readonly revokedAt?: number | undefined
+}
+
+export interface KeyBudget {
+  readonly usd?: number | undefined
+  readonly tokens?: number | undefined
+  readonly per: "day" | "total"
+}
+
+export interface KeyOptions {
+  readonly name: string
+  readonly role: "viewer" | "operator" | "author" | "admin"
+  readonly tenant?: string | undefined
+  readonly workflows?: readonly string[] | undefined
+  readonly expiresAt?: number | undefined
+  readonly budget?: KeyBudget | undefined
+  readonly rateLimit?: KeyRateLimit | undefined
+}
+
+export interface KeyRateLimit {
+  readonly requests: number
+  readonly seconds: number
+}
+
+export type NewKey = Key & { readonly secret: string }
+
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -78,6 +126,38 @@ export interface Workflow {
 
 /** Every route of the API, by method and path. */
 export interface Routes {
+  /** List what was changed, by whom and when, the newest first. */
+  readonly "GET /v1/audit": {
+    readonly query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }
+    readonly responses: {
+      readonly 200: { readonly entries: readonly AuditEntry[]; readonly next?: string | undefined }
+    }
+  }
+  /** List API keys. */
+  readonly "GET /v1/keys": {
+    readonly query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }
+    readonly responses: {
+      readonly 200: { readonly keys: readonly Key[]; readonly next?: string | undefined }
+    }
+  }
+  /** Create an API key. */
+  readonly "POST /v1/keys": { readonly body: KeyOptions; readonly responses: { readonly 201: NewKey } }
+  /** Show an API key. */
+  readonly "GET /v1/keys/{key}": {
+    readonly path: { readonly key: string }
+    readonly responses: { readonly 200: Key }
+  }
+  /** Revoke an API key. */
+  readonly "DELETE /v1/keys/{key}": {
+    readonly path: { readonly key: string }
+    readonly responses: { readonly 200: Key }
+  }
+  /** Replace the secret of an API key. */
+  readonly "POST /v1/keys/{key}/rotate": {
+    readonly path: { readonly key: string }
+    readonly body?: { readonly overlap?: number | undefined }
+    readonly responses: { readonly 200: NewKey }
+  }
   /** List questions to people, oldest first. */
   readonly "GET /v1/requests": {
     readonly query?: {
