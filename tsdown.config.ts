@@ -42,6 +42,7 @@ const PROGRAMS: Readonly<Record<string, Record<string, string>>> = {
 // bundle in ES modules cannot use (one requires Node's modules, the other its own files by a `require` that bundlers do not
 // see), and uuidv7, which `import "superstep"` would load as one more file.
 const packages = [
+  "packages/client",
   "packages/engine",
   "packages/mcp",
   "packages/retrieval",

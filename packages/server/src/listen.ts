@@ -5,7 +5,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { getRequestListener } from "@hono/node-server"
 import { SuperstepError } from "@superstep/engine"
 import { problem } from "./problem.ts"
@@ -46,6 +46,8 @@ const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"])
 const HEADERS_TIMEOUT = 10_000
 const REQUEST_TIMEOUT = 60_000
 const MAX_CONNECTIONS = 10_000
+/** Milliseconds that a server that closes waits for the first byte of a connection. Clients open some in advance. */
+const FIRST_BYTE_TIMEOUT = 200
 
 export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {
   const { port = DEFAULT_PORT, host = "127.0.0.1", insecure = false } = options
@@ -55,8 +57,14 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
     nodeHandler(server.isOpen && !insecure ? ofThisMachine(server) : server),
   )
   http.maxConnections = MAX_CONNECTIONS
+  const sockets = new Set<Socket>()
+  http.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
   // Clients keep connections open for their next request, which a server that closes does not wait for.
-  http.on("request", (_, response) => {
+  http.prependListener("request", (_, response) => {
+    if (!http.listening) response.setHeader("connection", "close")
     response.once("close", () => {
       if (!http.listening) setImmediate(() => http.closeIdleConnections())
     })
@@ -69,7 +77,7 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   return {
     port: chosen,
     url: `http://${shown}:${chosen}`,
-    close: ({ grace = 10_000 } = {}) => close(http, server, grace),
+    close: ({ grace = 10_000 } = {}) => close(http, sockets, server, grace),
   }
 }
 
@@ -88,13 +96,23 @@ function ofThisMachine(server: Server): Pick<Server, "fetch"> {
   }
 }
 
-async function close(http: HttpServer, server: Server, grace: number): Promise<void> {
+async function close(
+  http: HttpServer,
+  sockets: ReadonlySet<Socket>,
+  server: Server,
+  grace: number,
+): Promise<void> {
   server.drain()
   const closed = new Promise<void>((resolve) => http.close(() => resolve()))
   http.closeIdleConnections()
-  const timer = setTimeout(() => http.closeAllConnections(), grace)
+  const timers = [
+    setTimeout(() => http.closeAllConnections(), grace),
+    setTimeout(() => {
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    }, FIRST_BYTE_TIMEOUT),
+  ]
   await closed
-  clearTimeout(timer)
+  for (const timer of timers) clearTimeout(timer)
 }
 
 function unprotected(host: string): SuperstepError {

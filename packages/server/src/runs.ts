@@ -112,7 +112,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
         return eventResponse(feeds, row, "sse", all, { request: c.req.raw.signal, drain }) as never
       }
       const wait = preferredWait(c.req.valid("header").prefer)
-      const result = wait === 0 ? undefined : await within(settled, wait * 1_000, drain)
+      const result = await within(settled, wait * 1_000, drain)
       if (result !== undefined) return c.json(resultData(result) as never, 200)
       return c.json(runData(principal, (await runtime.store.run(row.runId)) ?? row), 202)
     },
@@ -168,7 +168,8 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       path: "/v1/runs/{run}/result",
       ...needs("viewer"),
       summary: "The result of a run: outputs, state, usage, open questions",
-      request: { params: runParam },
+      description: "Answers at once, or waits for the result as long as `Prefer: wait=N` says.",
+      request: { params: runParam, headers: z.object({ prefer: z.string().optional() }) },
       responses: {
         200: body(resultSchema, "The run has ended, or waits for a person."),
         202: body(runSchema, "The run is still executing."),
@@ -177,8 +178,12 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const row = await visibleRun(c, services, c.req.valid("param").run)
-      if (row.status !== "waiting" && !hasEnded(row)) return c.json(runData(principalOf(c), row), 202)
-      return c.json(resultData(await runtime.get(row.runId).result) as never, 200)
+      const settled = runtime.get(row.runId).result
+      const isReady = row.status === "waiting" || hasEnded(row)
+      const wait = preferredWait(c.req.valid("header").prefer, 0)
+      const result = isReady ? await settled : await within(settled, wait * 1_000, drain)
+      if (result !== undefined) return c.json(resultData(result) as never, 200)
+      return c.json(runData(principalOf(c), await visibleRun(c, services, row.runId)), 202)
     },
   )
 
@@ -337,6 +342,10 @@ async function within<T>(
   milliseconds: number,
   stop: AbortSignal,
 ): Promise<T | undefined> {
+  if (milliseconds === 0 || stop.aborted) {
+    promise.catch(() => undefined)
+    return undefined
+  }
   let done = () => {}
   const late = new Promise<undefined>((resolve) => {
     const timer = setTimeout(() => done(), milliseconds)

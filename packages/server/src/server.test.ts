@@ -1,4 +1,5 @@
 /** The API by its fetch handler: what a client sends, and what it gets. */
+import { connect } from "node:net"
 import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
 import { afterEach, expect, test } from "vitest"
 import { type Principal, ROLES } from "./access.ts"
@@ -179,4 +180,37 @@ test("a server without authentication listens to this machine only", async () =>
   const listening = await listen(server, { port: 0 })
   expect((await fetch(`${listening.url}/healthz`)).status).toBe(200)
   await listening.close()
+})
+
+test("a server that closes does not wait for connections without a request", async () => {
+  const { server } = serve()
+  const listening = await listen(server, { port: 0 })
+  const idle = connect(listening.port, "127.0.0.1")
+  await new Promise((resolve) => idle.once("connect", resolve))
+  expect((await fetch(`${listening.url}/healthz`)).status).toBe(200)
+  const closed = new Promise((resolve) => idle.once("close", resolve))
+  // With a grace that no test waits for.
+  await listening.close({ grace: 1_000_000 })
+  await closed
+})
+
+test("a body that is too large is refused, whether it says its size or not", async () => {
+  const { server } = serve()
+  const text = JSON.stringify({ input: "x".repeat(1_000_001) })
+  const chunks = () => new Response(text).body
+  const sent = [
+    { body: text, headers: { "content-length": `${text.length}` } },
+    { body: chunks(), headers: {}, duplex: "half" },
+    { body: chunks(), headers: { "content-length": "1", "transfer-encoding": "chunked" }, duplex: "half" },
+  ]
+  for (const init of sent) {
+    const request = new Request("http://local/v1/workflows/greet/runs", {
+      method: "POST",
+      ...init,
+      headers: { "content-type": "application/json", ...init.headers },
+    } as RequestInit)
+    const response = await server.fetch(request)
+    expect(response.status).toBe(413)
+    expect(await response.json()).toMatchObject({ code: "BODY_TOO_LARGE" })
+  }
 })

@@ -3,7 +3,6 @@ import { OpenAPIHono } from "@hono/zod-openapi"
 import { type Runtime, type RuntimeOptions, SuperstepError } from "@superstep/engine"
 import type { TrustCapability } from "@superstep/engine/definitions"
 import type { Context } from "hono"
-import { bodyLimit } from "hono/body-limit"
 import { matchedRoutes } from "hono/route"
 import { secureHeaders } from "hono/secure-headers"
 import { type Authorize, type Env, OWNER, principalOf } from "./access.ts"
@@ -13,6 +12,7 @@ import { AuditLog, type AuditOptions } from "./audit-log.ts"
 import { type Auth, anyOf } from "./auth/authenticate.ts"
 import { addKeyRoutes } from "./auth/key-routes.ts"
 import { overBudget } from "./auth/key-usage.ts"
+import { limitBody } from "./body-limit.ts"
 import { docsPage } from "./docs-page.ts"
 import { Feeds } from "./feed.ts"
 import { addInboxRoutes } from "./inbox.ts"
@@ -93,7 +93,7 @@ export function serverWith(
   app.use(secureHeaders())
   app.use(contentPolicy)
   if (cors.length > 0) app.use(crossOrigin(cors))
-  app.use(bodyLimit({ maxSize: maxBody, onError: () => tooLarge(maxBody) }))
+  app.use(limitBody(maxBody))
   if (auth !== undefined) app.use(services.audit.middleware)
   app.use(async (c, next) => {
     const principal = auth === undefined || OPEN_PATHS.has(c.req.path) ? OWNER : await auth(c.req.raw)
@@ -150,10 +150,6 @@ async function check(
     return problem(403, "NOT_ALLOWED", "You are not allowed to do this.")
   }
   return starts ? await overBudget(runtime, principal) : undefined
-}
-
-function tooLarge(limit: number): Response {
-  return problem(413, "BODY_TOO_LARGE", `The body has more than ${limit} bytes.`)
 }
 
 function warn(error: unknown): void {

@@ -10,8 +10,9 @@
  */
 import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type Wait } from "../core/index.ts"
 import { Draft, type Owned } from "./draft.ts"
-import { type DurableEvent, isLive, isPassing, type LogEvent, type RunEvent } from "./events.ts"
+import type { RunEvent } from "./events.ts"
 import { endWithItsCaller, foldWorkflow, ownTask } from "./fold-workflow.ts"
+import { type DurableEvent, isLive, isPassing, type LogEvent } from "./live-events.ts"
 import {
   callerIn,
   emptyView,

@@ -13,7 +13,7 @@ import {
 } from "../core/index.ts"
 import { movedWait } from "../core/internal.ts"
 import { type Draft, emptyRecord, getPaged, type Owned, pagedValues, putPaged } from "./draft.ts"
-import type { DurableEvent } from "./events.ts"
+import type { DurableEvent } from "./live-events.ts"
 import type { SuperstepView, TaskView, WorkflowView } from "./run-view.ts"
 
 type Workflow = Owned<WorkflowView>

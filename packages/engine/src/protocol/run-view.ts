@@ -17,7 +17,7 @@ import type {
   Wait,
 } from "../core/index.ts"
 import { emptyRecord, getPaged, type Paged, pagedValues } from "./draft.ts"
-import type { LogEvent } from "./events.ts"
+import type { LogEvent } from "./live-events.ts"
 
 export interface TaskView {
   readonly id: TaskId
