@@ -50,7 +50,7 @@ function addBatchRoute(app: OpenAPIHono<Env>, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/workflows/{workflow}/runs/batch",
-      ...needs("operator"),
+      ...needs("operator", { starts: true }),
       summary: "Start up to 100 runs",
       description: "Answers when they are stored. A run with a `key` that exists is joined.",
       request: {
@@ -108,7 +108,7 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/runs/bulk",
-      ...needs("operator"),
+      ...needs("operator", { starts: true }),
       summary: "Cancel, retry, rerun or delete the runs that a filter finds",
       description:
         "Newest first, up to `limit` runs. `dryRun` lists them and changes nothing. Without `status`: the runs that the action is for.",

@@ -147,7 +147,7 @@ function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/runs/{run}/fork",
-      ...needs("operator"),
+      ...needs("operator", { starts: true }),
       summary: "Create a run that shares the past of this one up to a point",
       description:
         "`patch` changes the state, or answers questions that were open at that point, or starts anew with another input. Without `at`: where the questions of `patch.answers` were open, or the last checkpoint.",
@@ -166,7 +166,7 @@ function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/runs/{run}/rerun",
-      ...needs("operator"),
+      ...needs("operator", { starts: true }),
       summary: "Run a run again, from its start or from a later part on",
       request: { params: runParam, body: json(rerunSchema, false) },
       responses,
@@ -182,7 +182,7 @@ function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
     createRoute({
       method: "post",
       path: "/v1/runs/{run}/retry",
-      ...needs("operator"),
+      ...needs("operator", { starts: true }),
       summary: "Run the part of a run again that failed or reached a limit",
       request: { params: runParam, body: json(boundsSchema, false) },
       responses: { ...responses, 409: failure("The run has not failed.") },

@@ -25,11 +25,20 @@ interface Route {
   readonly method: string
   readonly path: string
   readonly role: Role
-  readonly parameters: readonly { readonly name: string; readonly in: string }[]
+  readonly parameters: readonly Parameter[]
   readonly body: unknown
 }
 
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema?: Schema
+}
+
 interface Answer {
+  /** The address and the body of the request. */
+  readonly sent: string
   readonly status: number
   readonly text: string
 }
@@ -102,10 +111,9 @@ async function walkForeign(
     if (!same) problems.push(`${role} of another tenant: ${theirs.text} is not ${none.text}`)
     const quoted = Object.values(ids).reduce((text, id) => text.replaceAll(id, ""), theirs.text)
     if (quoted.includes(canary)) problems.push(`${role} of another tenant reads ${theirs.text}`)
-    const isSent = JSON.stringify([route.path, route.parameters, route.body])
     // Short ids, such as that of a question in its run, are not unique.
     const leaked = Object.entries(ids).filter(
-      ([name, id]) => id.length > 8 && theirs.text.includes(id) && !isSent.includes(name),
+      ([, id]) => id.length > 8 && theirs.text.includes(id) && !theirs.sent.includes(id),
     )
     for (const [name] of leaked) problems.push(`${role} of another tenant reads the id of a ${name}`)
   }
@@ -149,11 +157,12 @@ async function send(server: Server, route: Route, ids: Ids, key: string | undefi
   const { method, path, parameters, body } = route
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(idOf(ids, name)))
   const query = parameters
-    .filter((one) => one.in === "query" && ids[one.name] !== undefined)
-    .map(({ name }) => `${name}=${encodeURIComponent(idOf(ids, name))}`)
+    .filter((one) => one.in === "query" && (ids[one.name] !== undefined || one.required))
+    .map(({ name, schema }) => `${name}=${encodeURIComponent(ids[name] ?? `${sampleOf(schema ?? {})}`)}`)
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) }
   const text = body === undefined ? undefined : JSON.stringify(withIds(body, ids))
   const url = `http://local${filled}${query.length > 0 ? `?${query.join("&")}` : ""}`
+  const sent = `${url} ${text}`
   // Streams of a run that waits never end by themselves.
   const signal = AbortSignal.timeout(60_000)
   const response = await server.fetch(
@@ -161,9 +170,9 @@ async function send(server: Server, route: Route, ids: Ids, key: string | undefi
   )
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
     await response.body?.cancel()
-    return { status: response.status, text: "a stream" }
+    return { sent, status: response.status, text: "a stream" }
   }
-  return { status: response.status, text: await response.text() }
+  return { sent, status: response.status, text: await response.text() }
 }
 
 function idOf(ids: Ids, name: string): string {
@@ -174,7 +183,10 @@ function idOf(ids: Ids, name: string): string {
 
 function missingIds(ids: Ids, role: Role): Ids {
   return Object.fromEntries(
-    Object.entries(ids).map(([name, id]) => [name, name === "workflow" ? id : `none-${role}-${id}`]),
+    Object.entries(ids).map(([name, id]) => [
+      name,
+      ["workflow", "definition"].includes(name) ? id : `none-${role}-${id}`,
+    ]),
   )
 }
 
@@ -186,9 +198,11 @@ function withIds(body: unknown, ids: Ids): unknown {
   return Object.fromEntries(
     Object.entries(body).map(([name, value]) => [
       name,
-      typeof value === "string" && Object.hasOwn(named, name)
-        ? named[name as keyof typeof named]
-        : withIds(value, ids),
+      name === "runs" && Array.isArray(value) && typeof value[0] === "string"
+        ? [ids.run]
+        : typeof value === "string" && Object.hasOwn(named, name)
+          ? named[name as keyof typeof named]
+          : withIds(value, ids),
     ]),
   )
 }
@@ -263,15 +277,21 @@ interface Schema {
   readonly minItems?: number
   readonly minimum?: number
   readonly exclusiveMinimum?: number
+  readonly allOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
 }
 
+const ID_FIELDS = ["run", "runId", "runs", "request", "key"]
+
 /** The smallest value that the schema accepts, with all ids that it may have. */
-function sampleOf(schema: Schema, document: Document): unknown {
+function sampleOf(schema: Schema, document: Document = { paths: {} }): unknown {
   const { $ref, properties = {}, required = [], items, minItems = 0 } = schema
   if ($ref !== undefined) {
     return sampleOf(document.components?.schemas?.[$ref.split("/").at(-1) as string] ?? {}, document)
+  }
+  if (schema.allOf !== undefined) {
+    return Object.assign({}, ...schema.allOf.map((one) => sampleOf(one, document)))
   }
   const [first] = schema.anyOf ?? schema.oneOf ?? []
   if (first !== undefined) return sampleOf(first, document)
@@ -281,8 +301,7 @@ function sampleOf(schema: Schema, document: Document): unknown {
     case "object": {
       const isAny = ({ type, $ref: ref, anyOf }: Schema) => (type ?? ref ?? anyOf) === undefined
       const chosen = Object.entries(properties).filter(
-        ([name, one]) =>
-          required.includes(name) || isAny(one) || ["run", "runId", "request", "key"].includes(name),
+        ([name, one]) => required.includes(name) || isAny(one) || ID_FIELDS.includes(name),
       )
       return Object.fromEntries(chosen.map(([name, one]) => [name, sampleOf(one, document)]))
     }
@@ -294,6 +313,6 @@ function sampleOf(schema: Schema, document: Document): unknown {
     case "boolean":
       return false
     default:
-      return "sample"
+      return "1"
   }
 }

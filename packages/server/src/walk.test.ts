@@ -44,7 +44,15 @@ async function occupied(addMore: (app: OpenAPIHono<Env>, services: Services) => 
   }
   await start("echo")
   const { id: run, requests } = await start("ask")
-  const IDS: Ids = { run, request: requests[0]?.id as string, key: key.id, workflow: "ask" }
+  const IDS: Ids = {
+    run,
+    a: run,
+    b: run,
+    request: requests[0]?.id as string,
+    key: key.id,
+    workflow: "ask",
+    definition: "ask",
+  }
   return { server, store, ids: IDS, canary: CANARY }
 }
 
