@@ -99,20 +99,23 @@ describe("superstep serve", () => {
     await stop()
   })
 
-  test("needs a key from the moment that the store has one, and then listens to other machines", async () => {
-    const io = testIo()
-    const create = ["keys", "create", "ci"]
-    const { url, stop } = await serve(["serve", moduleFile("greet")], io)
-    expect((await start(url, "greet", "Ada")).status).toBe(200)
-    const authorization = `Bearer ${(await superstep(create, io)).stdout.trim().split("\n").at(-1)}`
-    expect((await start(url, "greet", "Ada")).status).toBe(401)
-    expect((await start(url, "greet", "Ada", { authorization })).status).toBe(200)
-    expect(io.written.stdout).toContain('"type":"protected"')
+  test("needs a key from the moment that the store has one, and never stops to", async () => {
+    const io = testIo({ files: { "a.yaml": flow("a", "Why?") } })
+    const { url, stop } = await serve(["serve", "a.yaml"], io)
+    const stream = await start(url, "a", "x", { accept: "text/event-stream" })
+    const created = await superstep(["keys", "create", "ci", "--quiet"], io)
+    const key = created.stdout.split("\n").find((line) => line.startsWith("ss_"))
+    const authorization = `Bearer ${key}`
+    expect((await start(url, "a", "x")).status).toBe(401)
+    expect((await start(url, "a", "x", { authorization })).status).toBe(200)
+    expect(await stream.text()).toContain('{"reason":"reconnect"}')
+    await superstep(["keys", "revoke", `${key?.split("_")[1]}`], io)
+    expect((await start(url, "a", "x", { authorization })).status).toBe(401)
+    expect((await start(url, "a", "x")).status).toBe(401)
     expect((await stop()).code).toBe(0)
-    const other = await serve(["serve", moduleFile("greet"), "--host", "0.0.0.0"], io)
-    expect((await start(other.url, "greet", "Ada")).status).toBe(401)
-    expect((await start(other.url, "greet", "Ada", { authorization })).status).toBe(200)
-    await other.stop()
+    const again = await serve(["serve", "a.yaml", "--host", "0.0.0.0"], io)
+    expect((await start(again.url, "a", "x")).status).toBe(401)
+    await again.stop()
   })
 
   test("--auth keys answers nobody until there is a key", async () => {
