@@ -82,8 +82,8 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
 }
 
 /**
- * Refuses requests for another name than this machine's while nobody is authenticated. A page of another site reaches a local server under its own name,
- * which it lets resolve to this machine (DNS rebinding).
+ * While nobody is authenticated, refuses requests for another name than this machine's. A page of another site reaches a
+ * local server under its own name, which it lets resolve to this machine (DNS rebinding).
  */
 function ofThisMachine(server: Server): Pick<Server, "fetch"> {
   return {
