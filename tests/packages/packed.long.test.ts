@@ -39,7 +39,7 @@ describe("a tarball", () => {
   test("has the build, the sources, the licence and the README, and nothing else", () => {
     const expected =
       /^(?:package\.json|README\.md|LICENSE|bin\/superstep\.cjs|dist\/[\w-]+\.(?:js|js\.map|d\.ts|cjs)|dist\/(?:whole\.)?licenses\.txt|src\/[\w/-]+\.ts|src\/models\/model-prices\.json)$/
-    expect(tarballs).toHaveLength(7)
+    expect(tarballs).toHaveLength(8)
     for (const { manifest, paths } of tarballs) {
       expect(paths.filter((path) => !expected.test(path))).toEqual([])
       expect(paths).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json", "src/index.ts"]))

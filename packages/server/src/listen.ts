@@ -54,7 +54,7 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
   const http = createHttpServer(
     { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
-    nodeHandler(server.isOpen && !insecure ? ofThisMachine(server) : server),
+    nodeHandler(insecure ? server : ofThisMachine(server)),
   )
   http.maxConnections = MAX_CONNECTIONS
   const sockets = new Set<Socket>()
@@ -82,12 +82,13 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
 }
 
 /**
- * Refuses requests for another name than this machine's. A page of another site reaches a local server under its own name,
- * which it lets resolve to this machine (DNS rebinding).
+ * While nobody is authenticated, refuses requests for another name than this machine's. A page of another site reaches a
+ * local server under its own name, which it lets resolve to this machine (DNS rebinding).
  */
 function ofThisMachine(server: Server): Pick<Server, "fetch"> {
   return {
     async fetch(request) {
+      if (!server.isOpen) return await server.fetch(request)
       const { hostname } = new URL(request.url)
       if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return await server.fetch(request)
       const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`

@@ -22,8 +22,8 @@ export interface TestIo extends Io {
   readonly stdin: PassThrough & { isTTY?: boolean }
   /** The output so far. */
   readonly written: { readonly stdout: string; readonly stderr: string }
-  /** Resolves when stdout or stderr has the text. */
-  seen(text: string): Promise<void>
+  /** Resolves when stdout or stderr has the text, or has it so many times. */
+  seen(text: string, times?: number): Promise<void>
   interrupt(): void
   readonly exits: readonly number[]
 }
@@ -75,10 +75,10 @@ export function testIo(options: TestIoOptions = {}): TestIo {
     interrupt() {
       for (const listener of [...listeners]) listener()
     },
-    seen: (text) =>
+    seen: (text, times = 1) =>
       new Promise((resolve) => {
         const look = () => {
-          if (!written.stdout.includes(text) && !written.stderr.includes(text)) return
+          if (![written.stdout, written.stderr].some((output) => output.split(text).length > times)) return
           waiting.delete(look)
           resolve()
         }

@@ -17,9 +17,10 @@ interface Serving {
 
 async function serve(argv: readonly string[], options: TestIoOptions | TestIo = {}): Promise<Serving> {
   const io = "written" in options ? options : testIo(options)
+  const before = io.written.stdout.split('"type":"listening"').length
   const ended = superstep([...argv, "--port", "0", "--json"], io)
-  await Promise.race([io.seen('"type":"listening"'), ended])
-  const url = /"url":"([^"]+)"/.exec(io.written.stdout)?.[1]
+  await Promise.race([io.seen('"type":"listening"', before), ended])
+  const url = [...io.written.stdout.matchAll(/"url":"([^"]+)"/g)][before - 1]?.[1]
   if (url === undefined) throw new Error(io.written.stderr)
   return {
     io,
@@ -66,7 +67,7 @@ describe("superstep serve", () => {
     io.interrupt()
     const { stderr } = await ended
     expect(stderr).toMatch(
-      /Ready: a on sqlite:.*, 100 at a time\.\nListening on (http:\/\/127\.0\.0\.1:\d+)\n {2}POST \1\/v1\/workflows\/a\/runs\n {2}API: \1\/docs\n/,
+      /Ready: a on sqlite:.*, 100 at a time\.\nListening on (http:\/\/127\.0\.0\.1:\d+)\n {2}POST \1\/v1\/workflows\/a\/runs\n {2}API: \1\/docs\n {2}Without a key, everybody .*: superstep keys create NAME\n/,
     )
   })
 
@@ -95,6 +96,32 @@ describe("superstep serve", () => {
     expect(stderr).toContain("Nobody is authenticated")
     const { url, stop } = await serve(["serve", moduleFile("greet"), "--host", "0.0.0.0", "--insecure"], io)
     expect(url).toContain("0.0.0.0")
+    await stop()
+  })
+
+  test("needs a key from the moment that the store has one, and never stops to", async () => {
+    const io = testIo({ files: { "a.yaml": flow("a", "Why?") } })
+    const { url, stop } = await serve(["serve", "a.yaml"], io)
+    const stream = await start(url, "a", "x", { accept: "text/event-stream" })
+    const created = await superstep(["keys", "create", "ci", "--quiet"], io)
+    const key = created.stdout.split("\n").find((line) => line.startsWith("ss_"))
+    const authorization = `Bearer ${key}`
+    expect((await start(url, "a", "x")).status).toBe(401)
+    expect((await start(url, "a", "x", { authorization })).status).toBe(200)
+    expect(await stream.text()).toContain('{"reason":"reconnect"}')
+    await superstep(["keys", "revoke", `${key?.split("_")[1]}`], io)
+    expect((await start(url, "a", "x", { authorization })).status).toBe(401)
+    expect((await start(url, "a", "x")).status).toBe(401)
+    expect((await stop()).code).toBe(0)
+    const again = await serve(["serve", "a.yaml", "--host", "0.0.0.0"], io)
+    expect((await start(again.url, "a", "x")).status).toBe(401)
+    await again.stop()
+  })
+
+  test("--auth keys answers nobody until there is a key", async () => {
+    const { url, stop } = await serve(["serve", moduleFile("greet"), "--auth", "keys", "--host", "0.0.0.0"])
+    expect((await start(url, "greet", "Ada")).status).toBe(401)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
     await stop()
   })
 

@@ -1,9 +1,10 @@
 /** `superstep serve`: workflows over HTTP, their queued runs and their schedules. `superstep dev` also reloads them when they change. */
 import type { Runtime, RuntimeOptions } from "@superstep/engine"
-import type { Listening, RequestLog, Server } from "@superstep/server"
-import { Command } from "commander"
+import type { Listening, RequestLog, Server, ServerOptions } from "@superstep/server"
+import { Command, Option } from "commander"
 import type { Cli } from "../cli.ts"
 import { complete, definitionFlags, modelFlag, outputFlags, storeFlags } from "../flags.ts"
+import { storeFlagOf } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
 import {
   type Front,
@@ -20,6 +21,7 @@ interface ServeFlags extends HostFlags {
   readonly port?: number | undefined
   readonly host?: string | undefined
   readonly insecure?: true | undefined
+  readonly auth?: "keys" | undefined
 }
 
 type ServerModule = typeof import("@superstep/server")
@@ -59,7 +61,13 @@ function servingCommand(cli: Cli, description: string, preset: Pick<HostFlags, "
       .argument("[files...]", "definitions, modules, or folders with them (default: this folder)", ["."])
       .option("--port <port>", "listen on this port; 0 chooses a free one (default: 4111)", parsePort)
       .option("--host <address>", "listen on this address (default: 127.0.0.1, this machine only)")
-      .option("--insecure", "listen to other machines although nobody is authenticated"),
+      .option("--insecure", "listen to other machines although nobody is authenticated")
+      .addOption(
+        new Option(
+          "--auth <kind>",
+          "require an API key (default: from the moment that the store has one)",
+        ).choices(["keys"]),
+      ),
   ).action(async (files: readonly string[], flags: ServeFlags) => {
     const server = await import("@superstep/server")
     const options = { ...flags, ...preset, concurrency: flags.concurrency ?? CONCURRENCY }
@@ -67,29 +75,40 @@ function servingCommand(cli: Cli, description: string, preset: Pick<HostFlags, "
   })
 }
 
-/** The API of a host. A reload replaces the server behind it, and requests wait for the new one. */
+/**
+ * The API of a host. A reload replaces the server behind it, and requests wait for the new one. Requests need a key from the
+ * moment that the store has one, and then for as long as the process lives.
+ */
 class Api implements Front {
   readonly #host: WorkflowHost
   readonly #module: ServerModule
   readonly #flags: ServeFlags
+  #isOpen: boolean
+  #loaded: Pick<ServerOptions, "runtime" | "workflows"> | undefined
   #server: Server | undefined
-  #workflows: readonly string[] = []
   #listening: Listening | undefined
 
   constructor(host: WorkflowHost, module: ServerModule, flags: ServeFlags) {
     this.#host = host
     this.#module = module
     this.#flags = flags
+    this.#isOpen = flags.auth === undefined
   }
 
   attach(runtime: Runtime, workflows: RuntimeOptions["workflows"]): void {
-    this.#workflows = workflows.map(({ name }) => name)
-    this.#server = this.#module.createServer({
-      runtime,
-      workflows,
+    this.#loaded = { runtime, workflows }
+    this.#server = this.#create(this.#loaded)
+  }
+
+  #create(loaded: Pick<ServerOptions, "runtime" | "workflows">): Server {
+    return this.#module.createServer({
+      ...loaded,
+      auth: this.#isOpen ? undefined : this.#module.apiKeys(this.#host.store),
       onRequest: (request) => this.#logRequest(request),
-      onProblem: (error) =>
-        this.#host.log("problem", sanitizeLine(messageOf(error)), { message: messageOf(error) }),
+      onProblem: (error) => {
+        const message = messageOf(error)
+        this.#host.log("problem", sanitizeLine(message), { message })
+      },
     })
   }
 
@@ -99,13 +118,13 @@ class Api implements Front {
 
   async listen(): Promise<void> {
     const { port, host, insecure } = this.#flags
-    const server = this.#server as Server
+    await this.#requireKeys()
+    const isOpen = () => this.#isOpen
     const facade: Server = {
-      fetch: async (request) => {
-        await this.#host.settled
-        return await (this.#server as Server).fetch(request)
+      fetch: (request) => this.#answer(request),
+      get isOpen() {
+        return isOpen()
       },
-      isOpen: server.isOpen,
       drain: () => this.#server?.drain(),
     }
     try {
@@ -116,6 +135,24 @@ class Api implements Front {
     this.#announce(this.#listening)
   }
 
+  async #answer(request: Request): Promise<Response> {
+    await this.#host.settled
+    await this.#requireKeys()
+    return await (this.#server as Server).fetch(request)
+  }
+
+  /** If the store has a key now, replaces the open server. Its streams end, because nobody has authenticated them. */
+  async #requireKeys(): Promise<void> {
+    if (!this.#isOpen) return
+    const keys = await this.#module.listKeys(this.#host.store, { limit: 1 })
+    if (keys.length === 0 || !this.#isOpen || this.#loaded === undefined) return
+    this.#isOpen = false
+    this.#server?.drain()
+    this.#server = this.#create(this.#loaded)
+    if (this.#listening !== undefined)
+      this.#host.log("protected", "The store has a key: requests need one now.")
+  }
+
   async drain(grace: number): Promise<void> {
     await this.#listening?.close({ grace })
   }
@@ -123,12 +160,17 @@ class Api implements Front {
   close(): void {}
 
   #announce({ url }: Listening): void {
+    const workflows = this.#loaded?.workflows.map(({ name }) => name) ?? []
+    const create = `superstep keys create NAME${storeFlagOf(this.#flags)}`
     const lines = [
       `Listening on ${url}`,
-      ...this.#workflows.map((name) => `  POST ${url}/v1/workflows/${encodeURIComponent(name)}/runs`),
+      ...workflows.map((name) => `  POST ${url}/v1/workflows/${encodeURIComponent(name)}/runs`),
       `  API: ${url}/docs`,
+      this.#isOpen
+        ? `  Without a key, everybody who reaches this address may do everything. Create one: ${create}`
+        : `  Requests need a key: ${create}`,
     ]
-    this.#host.log("listening", lines.join("\n"), { url, workflows: this.#workflows })
+    this.#host.log("listening", lines.join("\n"), { url, workflows, auth: this.#isOpen ? "none" : "keys" })
   }
 
   #logRequest(request: RequestLog): void {
@@ -145,7 +187,7 @@ function listenError(error: unknown, { host = "127.0.0.1" }: ServeFlags): Error 
   }
   if (code === "OPTION_INVALID") {
     return usageError(
-      `Nobody is authenticated, so the server does not listen on ${host}, where other machines reach it. Allow it with --insecure.`,
+      `Nobody is authenticated, so the server does not listen on ${host}, where other machines reach it. Create a key with superstep keys create, or allow it with --insecure.`,
     )
   }
   return usageError(`Cannot listen on ${host}: ${messageOf(error)}`)
