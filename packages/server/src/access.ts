@@ -114,6 +114,12 @@ export function tenantLabels(principal: Principal, labels: Labels | undefined): 
   return key === undefined ? own : { ...own, [KEY_LABEL]: key.id }
 }
 
+/** The labels of a run that the principal makes of another one: those of that run, with the key of the principal. */
+export function inheritedLabels({ key }: Principal, { labels }: StoredRun): Labels {
+  const { [KEY_LABEL]: _, ...inherited } = labels ?? {}
+  return key === undefined ? inherited : { ...inherited, [KEY_LABEL]: key.id }
+}
+
 /** The labels of a query for runs, with the tenant of the principal. */
 export function queryLabels({ tenant }: Principal, labels: Labels | undefined): Labels | undefined {
   if (labels?.[TENANT_LABEL] !== undefined) throw labelReserved(TENANT_LABEL)

@@ -3,10 +3,11 @@ import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { type RunQuery, type StoredRun, SuperstepError } from "@superstep/engine"
 import {
   type Env,
+  inheritedLabels,
   needs,
   type Principal,
   principalOf,
-  tenantLabels,
+  queryLabels,
   tenantName,
   visibleRun,
 } from "./access.ts"
@@ -88,16 +89,18 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
   const { runtime } = services
 
   /** The part of a result that tells what was done. */
-  async function act(action: Action, { runId }: StoredRun, reason: string | undefined) {
+  async function act(principal: Principal, action: Action, run: StoredRun, reason: string | undefined) {
+    const { runId } = run
+    const labels = inheritedLabels(principal, run)
     switch (action) {
       case "cancel":
         return (await runtime.cancel(runId, reason, { timeout: 0 })) === "taken"
           ? { outcome: "cancelled" }
           : { outcome: "cancelling" }
       case "retry":
-        return { outcome: "created", run: await runtime.rerun(runId) }
+        return { outcome: "created", run: await runtime.rerun(runId, { labels }) }
       case "rerun":
-        return { outcome: "created", run: await runtime.rerun(runId, { from: FROM_START }) }
+        return { outcome: "created", run: await runtime.rerun(runId, { from: FROM_START, labels }) }
       case "delete":
         await runtime.remove(runId)
         return { outcome: "deleted" }
@@ -132,7 +135,7 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
       for (const run of found.slice(0, limit)) {
         const result = { id: run.runId, workflow: run.workflow, status: run.status }
         try {
-          results.push({ ...result, ...(dryRun ? {} : await act(action, run, reason)) })
+          results.push({ ...result, ...(dryRun ? {} : await act(principal, action, run, reason)) })
         } catch (error) {
           const problem = problemIn(error, services.report)
           results.push({ ...result, ...{ problem } })
@@ -162,7 +165,7 @@ function queryOf(
     status: status ?? allowed,
     thread: tenantName(principal, thread),
     key: tenantName(principal, key),
-    labels: tenantLabels(principal, labels),
+    labels: queryLabels(principal, labels),
   }
 }
 
@@ -185,9 +188,10 @@ function addReplayRoute(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const { definition, runs, last = 0 } = c.req.valid("json")
+      const { definition, ...choice } = c.req.valid("json")
+      const { runs, last } = { runs: undefined, last: 0, ...choice }
       const workflow = visibleWorkflow(principal, services, definition)
-      const query = { workflow: definition, status: ENDED, labels: tenantLabels(principal, undefined) }
+      const query = { workflow: definition, status: ENDED, labels: queryLabels(principal, undefined) }
       const found =
         runs === undefined ? await visibleRuns(runtime, principal, query, undefined, last + 1) : undefined
       const ids = runs ?? (found ?? []).slice(0, last).map(({ runId }) => runId)

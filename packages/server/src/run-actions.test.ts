@@ -47,6 +47,7 @@ afterEach(async () => {
 const people: Record<string, Principal> = {
   ada: { id: "ada", role: "operator", tenant: "a" },
   bob: { id: "bob", role: "operator", tenant: "b" },
+  carl: { id: "carl", role: "operator", tenant: "a", key: { id: "key-2" } },
 }
 
 function runtimeOn(store: Store): Runtime {
@@ -172,6 +173,17 @@ test("what is made of a run belongs to its tenant, and nobody else can touch it"
   expect([await statusFor({}), await statusFor(bob)]).toEqual([200, 404])
   const chosen = await post(server, "/v1/workflows/letter/runs", { input: "x", runId: "mine" })
   expect(chosen).toMatchObject({ status: 200, body: { id: "tenant:a:mine" } })
+})
+
+test("a run that is made of another one counts for the key that makes it", async () => {
+  const runtime = runtimeOn(memoryStore())
+  const server = serve(runtime)
+  const id = await started(server, "letter", "Ada")
+  for (const action of ["fork", "rerun"]) {
+    const { body } = await post(server, `/v1/runs/${id}/${action}`, {}, { authorization: "carl" })
+    const row = await runtime.store.run((body as { id: string }).id)
+    expect(row?.labels).toEqual({ "superstep.tenant": "a", "superstep.key": "key-2" })
+  }
 })
 
 test("a cancellation that is not journaled in time is answered with 202, and carried out", async () => {

@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { hasEnded, isSuperstepError, SuperstepError } from "@superstep/engine"
 import type { Context } from "hono"
-import { type Env, needs, principalOf, visibleRun } from "./access.ts"
+import { type Env, inheritedLabels, needs, principalOf, visibleRun } from "./access.ts"
 import { preferredWait, runData } from "./runs.ts"
 import {
   body,
@@ -155,9 +155,10 @@ function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
       responses,
     }),
     async (c) => {
-      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const row = await visibleRun(c, services, c.req.valid("param").run)
       const { at, patch, ...bounds } = c.req.valid("json") ?? {}
-      const made = await runtime.fork(runId, { at, ...patch, ...bounds, by: principalOf(c).id })
+      const labels = inheritedLabels(principalOf(c), row)
+      const made = await runtime.fork(row.runId, { at, ...patch, ...bounds, labels, by: principalOf(c).id })
       return c.json(await newRun(c, made), 201)
     },
   )
@@ -172,9 +173,10 @@ function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
       responses,
     }),
     async (c) => {
-      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const row = await visibleRun(c, services, c.req.valid("param").run)
       const { from = FROM_START, ...bounds } = c.req.valid("json") ?? {}
-      return c.json(await newRun(c, await runtime.rerun(runId, { from, ...bounds })), 201)
+      const labels = inheritedLabels(principalOf(c), row)
+      return c.json(await newRun(c, await runtime.rerun(row.runId, { from, ...bounds, labels })), 201)
     },
   )
 
@@ -188,8 +190,9 @@ function addForkRoutes(app: OpenAPIHono<Env>, services: Services): void {
       responses: { ...responses, 409: failure("The run has not failed.") },
     }),
     async (c) => {
-      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
-      return c.json(await newRun(c, await runtime.rerun(runId, c.req.valid("json") ?? {})), 201)
+      const row = await visibleRun(c, services, c.req.valid("param").run)
+      const labels = inheritedLabels(principalOf(c), row)
+      return c.json(await newRun(c, await runtime.rerun(row.runId, { ...c.req.valid("json"), labels })), 201)
     },
   )
 }

@@ -13,6 +13,7 @@ import {
   pointSchema,
   runParam,
   stateSchema,
+  taskSchema,
   whySchema,
 } from "./schemas.ts"
 import type { Services } from "./services.ts"
@@ -105,7 +106,7 @@ function addReportRoutes(app: OpenAPIHono<Env>, services: Services): void {
       summary: "Why the messages of a task went where they went",
       request: {
         params: runParam,
-        query: z.object({ task: z.coerce.number().int().min(1), path: pathSchema }),
+        query: z.object({ task: taskSchema, path: pathSchema }),
       },
       responses: { 200: body(whySchema, "Every edge of its node, with the reason."), ...failures },
     }),

@@ -99,35 +99,35 @@ export const startSchema = z
 const amount = z.number().nonnegative().optional()
 const count = z.number().int().min(1).optional()
 
-export const boundsSchema = z
-  .object({
-    limits: z
-      .object({ supersteps: count, visits: count, loops: count, concurrency: count })
-      .strict()
-      .optional(),
-    budget: z
-      .object({
-        tokens: amount,
-        usd: amount,
-        modelCalls: amount,
-        toolCalls: amount,
-        iterations: amount,
-        allowUnpriced: z.boolean().optional(),
-      })
-      .strict()
-      .optional(),
-    timeout: count.openapi({ description: "Milliseconds from now." }),
-  })
-  .strict()
-  .openapi("Bounds")
+const bounds = {
+  limits: z
+    .object({ supersteps: count, visits: count, loops: count, concurrency: count })
+    .strict()
+    .optional(),
+  budget: z
+    .object({
+      tokens: amount,
+      usd: amount,
+      modelCalls: amount,
+      toolCalls: amount,
+      iterations: amount,
+      allowUnpriced: z.boolean().optional(),
+    })
+    .strict()
+    .optional(),
+  timeout: count.openapi({ description: "Milliseconds from now." }),
+}
+
+export const boundsSchema = z.object(bounds).strict().openapi("Bounds")
 
 const superstep = z.object({ superstep: z.number().int().min(0) }).strict()
 const task = z
   .object({ task: z.number().int().min(1), path: z.array(z.string()).max(100).optional() })
   .strict()
 
-export const forkSchema = boundsSchema
-  .extend({
+export const forkSchema = z
+  .object({
+    ...bounds,
     at: z
       .union([superstep, z.object({ seq: z.number().int().min(1) }).strict(), task])
       .optional()
@@ -141,10 +141,12 @@ export const forkSchema = boundsSchema
       .strict()
       .optional(),
   })
+  .strict()
   .openapi("Fork")
 
-export const rerunSchema = boundsSchema
-  .extend({
+export const rerunSchema = z
+  .object({
+    ...bounds,
     from: z
       .union([superstep, task, z.object({ node: z.string() }).strict()])
       .optional()
@@ -152,16 +154,26 @@ export const rerunSchema = boundsSchema
         description: "From a superstep, a task, or the last task of a node on. Default: the start.",
       }),
   })
+  .strict()
   .openapi("Rerun")
 
 /** A point in the past of a run, in a query. */
 export const pointSchema = z
   .string()
   .regex(/^(seq:)?\d{1,15}$/, "must be a superstep, such as 3, or a record of the journal, such as seq:17")
-  .openapi({ description: "After a superstep (`3`) or after a record of the journal (`seq:17`)." })
+  .openapi({
+    description: "After a superstep (`3`) or after a record of the journal (`seq:17`).",
+    example: "0",
+  })
   .transform((text) =>
     text.startsWith("seq:") ? { seq: Number(text.slice(4)) } : { superstep: Number(text) },
   )
+
+export const taskSchema = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, "must be the number of a task")
+  .openapi({ description: "The number of a task.", example: "1" })
+  .transform(Number)
 
 export const pathSchema = z
   .union([z.string(), z.array(z.string()).max(100)])
@@ -306,20 +318,23 @@ export const bulkResultSchema = z
   })
   .openapi("BulkResult")
 
+const definition = z.string().openapi({ description: "The name of a workflow of this server." })
+
 export const replaySchema = z
-  .object({
-    definition: z.string().openapi({ description: "The name of a workflow of this server." }),
-    runs: z.array(z.string()).min(1).max(MAX_AT_ONCE).optional(),
-    last: z
-      .number()
-      .int()
-      .min(1)
-      .max(MAX_AT_ONCE)
-      .optional()
-      .openapi({ description: "So many of its newest runs that have ended." }),
-  })
-  .strict()
-  .refine(({ runs, last }) => (runs === undefined) !== (last === undefined), "needs either `runs` or `last`")
+  .union([
+    z.object({ definition, runs: z.array(z.string()).min(1).max(MAX_AT_ONCE) }).strict(),
+    z
+      .object({
+        definition,
+        last: z
+          .number()
+          .int()
+          .min(1)
+          .max(MAX_AT_ONCE)
+          .openapi({ description: "So many of its newest runs that have ended." }),
+      })
+      .strict(),
+  ])
   .openapi("Replay")
 
 export const replayResultSchema = z
