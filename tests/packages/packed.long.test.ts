@@ -131,6 +131,7 @@ describe("a tarball", () => {
     const [[, licenses] = ["", ""]] = filesOf(engine, /licenses\.txt$/)
     expect(licenses.match(/^\S+ \d+\.\d+\.\d+$/gm)).toEqual([
       expect.stringMatching(/^jsonc-parser 3\./),
+      expect.stringMatching(/^uuidv7 1\./),
       expect.stringMatching(/^yaml 2\./),
     ])
   })

@@ -19,7 +19,7 @@ export interface HeartbeatConnection {
   /** What the program finds in `workerData`. */
   readonly data: Readonly<Record<string, unknown>>
   /** The thread's environment. */
-  readonly env?: NodeJS.ProcessEnv | undefined
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 export function heartbeatThread(options: KeepAliveOptions, connection: HeartbeatConnection): KeepAlive {
