@@ -84,16 +84,16 @@ export function createClient(options: ClientOptions): Client {
 
   const client: Client = {
     request: (route, ...[input]) => requestTo(transport, route, input),
-    async workflows(given) {
-      return (await client.request("GET /v1/workflows", given)).data.workflows
+    async workflows(call) {
+      return (await client.request("GET /v1/workflows", call)).data.workflows
     },
-    async start(workflow, input, given) {
-      const { data } = await begin(workflow, input, "respond-async", given)
+    async start(workflow, input, call) {
+      const { data } = await begin(workflow, input, "respond-async", call)
       return client.get(data.id)
     },
-    async run(workflow, input, given) {
-      const { status, data } = await begin(workflow, input, WAIT, given)
-      return status === 200 ? data : await client.get(data.id).result({ signal: given?.signal })
+    async run(workflow, input, call) {
+      const { status, data } = await begin(workflow, input, WAIT, call)
+      return status === 200 ? data : await client.get(data.id).result({ signal: call?.signal })
     },
     get: (run) => handleOf(transport, client, run),
     async *list({ signal, status, labels = {}, ...filter } = {}) {
@@ -117,8 +117,8 @@ export function createClient(options: ClientOptions): Client {
     },
   }
 
-  async function begin(workflow: string, input: unknown, prefer: string, given: StartOptions = {}) {
-    const { key = randomKey(), signal, ...start } = given
+  async function begin(workflow: string, input: unknown, prefer: string, call: StartOptions = {}) {
+    const { key = randomKey(), signal, ...start } = call
     return await client.request("POST /v1/workflows/{workflow}/runs", {
       path: { workflow },
       body: { input, ...start },
@@ -133,25 +133,25 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
   const path = { run }
   return {
     id: run,
-    async show(given) {
-      return (await client.request("GET /v1/runs/{run}", { path, ...given })).data
+    async show(call) {
+      return (await client.request("GET /v1/runs/{run}", { path, ...call })).data
     },
-    async result(given) {
+    async result(call) {
       for (;;) {
         const headers = { prefer: WAIT }
         const { status, data } = await client.request("GET /v1/runs/{run}/result", {
           path,
           headers,
-          ...given,
+          ...call,
         })
         if (status === 200) return data
         // The server has waited already, or is about to stop.
-        await transport.pause(1, given?.signal)
+        await transport.pause(1, call?.signal)
       }
     },
-    events: (given = {}) => eventsOf(transport, pathOf("/v1/runs/{run}/events", path), given),
-    async cancel(reason, given) {
-      return (await client.request("POST /v1/runs/{run}/cancel", { path, body: { reason }, ...given })).data
+    events: (call = {}) => eventsOf(transport, pathOf("/v1/runs/{run}/events", path), call),
+    async cancel(reason, call) {
+      return (await client.request("POST /v1/runs/{run}/cancel", { path, body: { reason }, ...call })).data
     },
     async respond(request, value, { by, signal } = {}) {
       const { data } = await client.request("POST /v1/runs/{run}/requests/{request}/answer", {
@@ -161,8 +161,8 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
       })
       return data.delivery
     },
-    async remove(given) {
-      await client.request("DELETE /v1/runs/{run}", { path, ...given })
+    async remove(call) {
+      await client.request("DELETE /v1/runs/{run}", { path, ...call })
     },
   }
 }
