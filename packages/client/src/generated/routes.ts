@@ -105,7 +105,7 @@ export interface Diff {
   readonly finished: readonly unknown[]
 }
 
-export type Fork = Bounds & {
+export type Fork = Omit<Bounds, "at" | "patch"> & {
   readonly at?:
     | { readonly superstep: number }
     | { readonly seq: number }
@@ -156,7 +156,7 @@ export interface KeyRateLimit {
   readonly seconds: number
 }
 
-export type NewKey = Key & { readonly secret: string }
+export type NewKey = Omit<Key, "secret"> & { readonly secret: string }
 
 export interface Problem {
   readonly type: string
@@ -196,7 +196,7 @@ export interface Request {
   readonly request?: unknown
 }
 
-export type Rerun = Bounds & {
+export type Rerun = Omit<Bounds, "from"> & {
   readonly from?:
     | { readonly superstep: number }
     | { readonly task: number; readonly path?: readonly string[] | undefined }
@@ -399,7 +399,7 @@ export interface Routes {
     readonly body?: { readonly reason?: string | undefined }
     readonly responses: {
       readonly 200: Run
-      readonly 202: Run & { readonly status?: "cancelling" | undefined }
+      readonly 202: Omit<Run, "status"> & { readonly status?: "cancelling" | undefined }
     }
   }
   /** What a run used: by node, by model and by agent. */
