@@ -154,14 +154,25 @@ function typeOf(schema, names = new Map()) {
   const some = schema.anyOf ?? schema.oneOf
   if (some !== undefined)
     return some.map((/** @type {JsonSchema} */ one) => `(${typeOf(one, names)})`).join(" | ")
-  if (schema.allOf !== undefined)
-    return schema.allOf.map((/** @type {JsonSchema} */ one) => `(${typeOf(one, names)})`).join(" & ")
+  if (schema.allOf !== undefined) return extendedType(schema.allOf, names)
   if (Array.isArray(schema.type))
     return schema.type.map((type) => `(${typeOf({ ...schema, type }, names)})`).join(" | ")
   if (schema.type === "array") return `readonly (${typeOf(schema.items ?? {}, names)})[]`
   if (schema.type === "object") return objectType(schema, names)
   if (schema.type === "integer") return "number"
   return schema.type ?? "unknown"
+}
+
+/**
+ * A named object with more fields, or other ones.
+ * @param {readonly JsonSchema[]} parts
+ * @param {ReadonlyMap<string, string>} names
+ */
+function extendedType(parts, names) {
+  const [base, ...others] = parts.map((one) => typeOf(one, names))
+  const replaced = parts.slice(1).flatMap(({ properties = {} }) => Object.keys(properties))
+  const keys = replaced.map((name) => JSON.stringify(name)).join(" | ")
+  return [keys === "" ? base : `Omit<${base}, ${keys}>`, ...others].join(" & ")
 }
 
 /**

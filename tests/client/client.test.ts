@@ -13,9 +13,15 @@ const ask = workflow("ask")
   .start(node("ask", async (_: unknown, ctx) => `You said ${await ctx.ask<string>("What?")}`))
   .build()
 
+const wait = workflow("wait")
+  .start(node("wait", async (_: unknown, ctx) => `Got ${await ctx.waitFor("go")}`))
+  .build()
+
 async function connect(options: Partial<ClientOptions> = {}) {
-  const runtime = new Runtime({ store: memoryStore(), workflows: [greet, ask] })
-  const listening = await listen(createServer({ runtime, workflows: [greet, ask] as never }), { port: 0 })
+  const runtime = new Runtime({ store: memoryStore(), workflows: [greet, ask, wait] })
+  const listening = await listen(createServer({ runtime, workflows: [greet, ask, wait] as never }), {
+    port: 0,
+  })
   onTestFinished(async () => {
     await listening.close({ grace: 0 })
     await runtime.close()
@@ -25,7 +31,7 @@ async function connect(options: Partial<ClientOptions> = {}) {
 
 test("a run is started, awaited, shown, listed and deleted", async () => {
   const client = await connect()
-  expect((await client.workflows()).map(({ name }) => name)).toEqual(["greet", "ask"])
+  expect((await client.workflows()).map(({ name }) => name)).toEqual(["greet", "ask", "wait"])
   const result = await client.run("greet", "Ada", { labels: { team: "a" } })
   expect(result).toMatchObject({ status: "completed", outputs: ["Hello Ada"] })
   const run = await client.start("greet", "Bob")
@@ -115,4 +121,16 @@ test("each request has the key", async () => {
   })
   await client.workflows()
   expect(sent).toEqual(["Bearer secret"])
+})
+
+test("a run is signalled, run again and forked", async () => {
+  const client = await connect()
+  const run = await client.start("wait", null)
+  await run.result()
+  expect(await run.signal("go", "it")).toBe("taken")
+  for await (const event of run.events()) if (event.type === "output") expect(event.value).toBe("Got it")
+  const greeting = client.get((await client.run("greet", "Ada")).id)
+  expect((await (await greeting.rerun()).result()).outputs).toEqual(["Hello Ada"])
+  expect((await (await greeting.fork()).show()).forkOf?.run).toBe(greeting.id)
+  await expect(greeting.retry()).rejects.toBeInstanceOf(ApiError)
 })

@@ -1,7 +1,7 @@
 /** A client of the API: typed requests for every route, and methods for what programs do with runs. */
 import { type EventOptions, eventsOf } from "./events.ts"
 import type { RunEvent } from "./generated/events.ts"
-import type { Request, Result, Routes, Run, Start, Workflow } from "./generated/routes.ts"
+import type { Request, Result, Routes, Run, Signal, Start, Workflow } from "./generated/routes.ts"
 import { type ClientOptions, type Outgoing, Transport } from "./transport.ts"
 
 export type Route = keyof Routes
@@ -65,12 +65,25 @@ export interface RunHandle {
   result(options?: Abortable): Promise<Result>
   /** Events from the first one, or after a number, until the run has ended. Reconnects by itself. */
   events(options?: EventOptions): AsyncGenerator<RunEvent, void>
-  cancel(reason?: string, options?: Abortable): Promise<Run>
+  /** Status `cancelling`: the process that executes the run has not confirmed it yet. */
+  cancel(reason?: string, options?: Abortable): Promise<RouteOutput<"POST /v1/runs/{run}/cancel">["data"]>
   respond(
     request: string,
     value: unknown,
     options?: Abortable & { readonly by?: string | undefined },
   ): Promise<"taken" | "stored">
+  /** A second signal with the same `id` is ignored. Default: a random one, so that a lost response is repeated. */
+  signal(
+    name: string,
+    value?: unknown,
+    options?: Abortable & { readonly id?: string | undefined },
+  ): Promise<"taken" | "stored">
+  /** A new run that shares the past of this one up to a point. */
+  fork(options?: Routes["POST /v1/runs/{run}/fork"]["body"] & Abortable): Promise<RunHandle>
+  /** A new run that runs the part again that failed. */
+  retry(options?: Routes["POST /v1/runs/{run}/retry"]["body"] & Abortable): Promise<RunHandle>
+  /** A new run that runs again from the start, or from a later part on. */
+  rerun(options?: Routes["POST /v1/runs/{run}/rerun"]["body"] & Abortable): Promise<RunHandle>
   /** Deletes the run, which must have ended. */
   remove(options?: Abortable): Promise<void>
 }
@@ -84,16 +97,16 @@ export function createClient(options: ClientOptions): Client {
 
   const client: Client = {
     request: (route, ...[input]) => requestTo(transport, route, input),
-    async workflows(given) {
-      return (await client.request("GET /v1/workflows", given)).data.workflows
+    async workflows(call) {
+      return (await client.request("GET /v1/workflows", call)).data.workflows
     },
-    async start(workflow, input, given) {
-      const { data } = await begin(workflow, input, "respond-async", given)
+    async start(workflow, input, call) {
+      const { data } = await begin(workflow, input, "respond-async", call)
       return client.get(data.id)
     },
-    async run(workflow, input, given) {
-      const { status, data } = await begin(workflow, input, WAIT, given)
-      return status === 200 ? data : await client.get(data.id).result({ signal: given?.signal })
+    async run(workflow, input, call) {
+      const { status, data } = await begin(workflow, input, WAIT, call)
+      return status === 200 ? data : await client.get(data.id).result({ signal: call?.signal })
     },
     get: (run) => handleOf(transport, client, run),
     async *list({ signal, status, labels = {}, ...filter } = {}) {
@@ -117,8 +130,8 @@ export function createClient(options: ClientOptions): Client {
     },
   }
 
-  async function begin(workflow: string, input: unknown, prefer: string, given: StartOptions = {}) {
-    const { key = randomKey(), signal, ...start } = given
+  async function begin(workflow: string, input: unknown, prefer: string, call: StartOptions = {}) {
+    const { key = randomKey(), signal, ...start } = call
     return await client.request("POST /v1/workflows/{workflow}/runs", {
       path: { workflow },
       body: { input, ...start },
@@ -131,27 +144,35 @@ export function createClient(options: ClientOptions): Client {
 
 function handleOf(transport: Transport, client: Client, run: string): RunHandle {
   const path = { run }
+  async function created(
+    part: "fork" | "retry" | "rerun",
+    body: object,
+    signal: AbortSignal | undefined,
+  ): Promise<RunHandle> {
+    const { data } = await requestTo(transport, `POST /v1/runs/{run}/${part}`, { path, body, signal })
+    return client.get(data.id)
+  }
   return {
     id: run,
-    async show(given) {
-      return (await client.request("GET /v1/runs/{run}", { path, ...given })).data
+    async show(call) {
+      return (await client.request("GET /v1/runs/{run}", { path, ...call })).data
     },
-    async result(given) {
+    async result(call) {
       for (;;) {
         const headers = { prefer: WAIT }
         const { status, data } = await client.request("GET /v1/runs/{run}/result", {
           path,
           headers,
-          ...given,
+          ...call,
         })
         if (status === 200) return data
         // The server has waited already, or is about to stop.
-        await transport.pause(1, given?.signal)
+        await transport.pause(1, call?.signal)
       }
     },
-    events: (given = {}) => eventsOf(transport, pathOf("/v1/runs/{run}/events", path), given),
-    async cancel(reason, given) {
-      return (await client.request("POST /v1/runs/{run}/cancel", { path, body: { reason }, ...given })).data
+    events: (call = {}) => eventsOf(transport, pathOf("/v1/runs/{run}/events", path), call),
+    async cancel(reason, call) {
+      return (await client.request("POST /v1/runs/{run}/cancel", { path, body: { reason }, ...call })).data
     },
     async respond(request, value, { by, signal } = {}) {
       const { data } = await client.request("POST /v1/runs/{run}/requests/{request}/answer", {
@@ -161,8 +182,15 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
       })
       return data.delivery
     },
-    async remove(given) {
-      await client.request("DELETE /v1/runs/{run}", { path, ...given })
+    async signal(name, value, { id = randomKey(), signal } = {}) {
+      const body = { name, value, id }
+      return (await client.request("POST /v1/runs/{run}/signal", { path, body, signal })).data.delivery
+    },
+    fork: ({ signal, ...body } = {}) => created("fork", body, signal),
+    retry: ({ signal, ...body } = {}) => created("retry", body, signal),
+    rerun: ({ signal, ...body } = {}) => created("rerun", body, signal),
+    async remove(call) {
+      await client.request("DELETE /v1/runs/{run}", { path, ...call })
     },
   }
 }
@@ -180,7 +208,9 @@ async function requestTo<R extends Route>(
 ): Promise<RouteOutput<R>> {
   const [method = "", template = ""] = route.split(" ")
   const { path, ...outgoing } = input
-  const canRepeat = method === "GET" || REPEATABLE.has(route) || "idempotency-key" in (input.headers ?? {})
+  const hasId = route === "POST /v1/runs/{run}/signal" && typeof (input.body as Signal).id === "string"
+  const canRepeat =
+    method === "GET" || REPEATABLE.has(route) || hasId || "idempotency-key" in (input.headers ?? {})
   const response = await transport.send(method, pathOf(template, path), outgoing, canRepeat)
   const isJson = response.headers.get("content-type")?.includes("json")
   const data: unknown = isJson ? await response.json() : undefined

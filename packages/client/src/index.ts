@@ -12,6 +12,6 @@ export {
 } from "./client.ts"
 export { ApiError } from "./error.ts"
 export type { EventOptions } from "./events.ts"
-export type { RunEvent } from "./generated/events.ts"
-export type { Problem, Request, Result, Routes, Run, Workflow } from "./generated/routes.ts"
+export type * from "./generated/events.ts"
+export type * from "./generated/routes.ts"
 export type { ClientOptions } from "./transport.ts"

@@ -64,8 +64,8 @@ export class Transport {
   /** Waits before the next attempt: a random time, so that clients of a restarted server come back one after the other. */
   async pause(attempt: number, signal?: AbortSignal, error?: unknown): Promise<void> {
     const { delay = 200, maxDelay = 10_000 } = this.#options.retry ?? {}
-    const told = error instanceof ApiError ? error.retryAfter : undefined
-    await sleep(told ?? Math.random() * Math.min(maxDelay, delay * 2 ** (attempt - 1)), signal)
+    const asked = error instanceof ApiError ? error.retryAfter : undefined
+    await sleep(asked ?? Math.random() * Math.min(maxDelay, delay * 2 ** (attempt - 1)), signal)
   }
 
   async #fetch(method: string, path: string, { query, body, headers, signal }: Outgoing): Promise<Response> {
@@ -87,7 +87,7 @@ export class Transport {
 
 function search(query: Outgoing["query"] = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>
-    [value ?? []].flat().map((one) => [name, String(one)]),
+    [value ?? []].flat().map((one): [string, string] => [name, String(one)]),
   )
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`
 }
