@@ -105,7 +105,26 @@ export interface Diff {
   readonly finished: readonly unknown[]
 }
 
-export type Fork = Omit<Bounds, "at" | "patch"> & {
+export interface Fork {
+  readonly limits?:
+    | {
+        readonly supersteps?: number | undefined
+        readonly visits?: number | undefined
+        readonly loops?: number | undefined
+        readonly concurrency?: number | undefined
+      }
+    | undefined
+  readonly budget?:
+    | {
+        readonly tokens?: number | undefined
+        readonly usd?: number | undefined
+        readonly modelCalls?: number | undefined
+        readonly toolCalls?: number | undefined
+        readonly iterations?: number | undefined
+        readonly allowUnpriced?: boolean | undefined
+      }
+    | undefined
+  readonly timeout?: number | undefined
   readonly at?:
     | { readonly superstep: number }
     | { readonly seq: number }
@@ -168,11 +187,9 @@ export interface Problem {
   readonly problems?: readonly { readonly in: string; readonly message: string }[] | undefined
 }
 
-export interface Replay {
-  readonly definition: string
-  readonly runs?: readonly string[] | undefined
-  readonly last?: number | undefined
-}
+export type Replay =
+  | { readonly definition: string; readonly runs: readonly string[] }
+  | { readonly definition: string; readonly last: number }
 
 export interface ReplayResult {
   readonly definition: string
@@ -196,7 +213,26 @@ export interface Request {
   readonly request?: unknown
 }
 
-export type Rerun = Omit<Bounds, "from"> & {
+export interface Rerun {
+  readonly limits?:
+    | {
+        readonly supersteps?: number | undefined
+        readonly visits?: number | undefined
+        readonly loops?: number | undefined
+        readonly concurrency?: number | undefined
+      }
+    | undefined
+  readonly budget?:
+    | {
+        readonly tokens?: number | undefined
+        readonly usd?: number | undefined
+        readonly modelCalls?: number | undefined
+        readonly toolCalls?: number | undefined
+        readonly iterations?: number | undefined
+        readonly allowUnpriced?: boolean | undefined
+      }
+    | undefined
+  readonly timeout?: number | undefined
   readonly from?:
     | { readonly superstep: number }
     | { readonly task: number; readonly path?: readonly string[] | undefined }
@@ -488,7 +524,7 @@ export interface Routes {
   /** Why the messages of a task went where they went. */
   readonly "GET /v1/runs/{run}/why": {
     readonly path: { readonly run: string }
-    readonly query: { readonly task: number; readonly path?: string | readonly string[] | undefined }
+    readonly query: { readonly task: string; readonly path?: string | readonly string[] | undefined }
     readonly responses: { readonly 200: Why }
   }
   /** List the workflows of this server. */
