@@ -1,4 +1,5 @@
 /** Runtime: several processes share a store, and one continues the runs of another. */
+import { setTimeout as wait } from "node:timers/promises"
 import { memoryStore, node, Runtime, type Store, workflow } from "superstep"
 
 /** How often the paid step ran, to show that it ran once. */
@@ -10,8 +11,8 @@ const charge = node("charge", (order: string, ctx) =>
     return { order, receipt: `R-${order}` }
   }),
 )
-const deliver = node("deliver", async ({ order, receipt }: { order: string; receipt: string }, ctx) => {
-  await ctx.sleep(200)
+const deliver = node("deliver", async ({ order, receipt }: { order: string; receipt: string }) => {
+  await wait(200)
   return `${order} delivered, ${receipt}`
 })
 

@@ -56,8 +56,8 @@ test("an answer in pieces after an image from a tool ends the same, wherever its
           .match(/"image-data"/g)
           ?.join() ?? "none",
       )
-      const isCut = result.content.some((part) => part.type === "text" && part.text === "One, ")
-      return isCut ? { ...result, finishReason: { unified: "length", raw: "length" } } : result
+      const isTruncated = result.content.some((part) => part.type === "text" && part.text === "One, ")
+      return isTruncated ? { ...result, finishReason: { unified: "length", raw: "length" } } : result
     },
   }
   const x = agent({ name: "x", model: cut, stream: false, tools: [draw], onTruncated: "continue" })

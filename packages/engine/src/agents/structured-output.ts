@@ -100,13 +100,13 @@ export class AnswerReader {
     const text = textOf(reply)
     if (reply.finish === "pause") return { repair: undefined }
     if (isDeclined(reply) && (text === "" || format.responseFormat !== undefined)) throw declined(name, reply)
-    const isCut = reply.finish === "length"
+    const isTruncated = reply.finish === "length"
     const { onTruncated = "accept", repairs = REPAIRS } = options
-    if (isCut && onTruncated === "fail") throw truncated(name, reply)
-    if (isCut && onTruncated === "continue") return { repair: this.#continuation(name, reply, format) }
+    if (isTruncated && onTruncated === "fail") throw truncated(name, reply)
+    if (isTruncated && onTruncated === "continue") return { repair: this.#continuation(name, reply, format) }
     const answer = await format.read(this.#before === "" ? reply : withText(reply, this.#before + text))
     if (answer.ok) return { value: answer.value }
-    if (isCut) throw truncated(name, reply)
+    if (isTruncated) throw truncated(name, reply)
     const { reason } = answer
     if (this.#repaired++ < repairs) {
       const words = `Your answer does not match the schema: ${reason}. Answer again, with JSON that matches the schema and nothing else.`

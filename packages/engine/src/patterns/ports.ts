@@ -70,7 +70,7 @@ export interface QueryResult {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly Json[])[]
   /** Whether the result was truncated by the limits. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
 }
 
 /** A collection of texts that is searched by meaning, by words, or along a graph. */

@@ -40,7 +40,7 @@ function graphOf(
     id: "town",
     name: "Town",
     schema: async () => ({ labels: labels.map((name) => ({ name, properties: [] })), relationships: [] }),
-    query: async () => ({ columns: [], rows: [], isCut: false }),
+    query: async () => ({ columns: [], rows: [], isTruncated: false }),
     find: async (question, { limit }) =>
       nodes
         .filter((node) => question.labels?.includes(node.labels[0] as string) ?? true)
@@ -195,7 +195,7 @@ test("invalid options are rejected immediately", () => {
   )
 })
 
-const WHOLE = { isCut: false, late: [] }
+const WHOLE = { isTruncated: false, late: [] }
 
 describe("the text of a result", () => {
   test("is not cut in the middle of a character", () => {
@@ -282,7 +282,7 @@ describe("queries of a model", () => {
     }),
     query: async (cypher, options) => {
       asked.push([cypher, options?.rows])
-      return { columns: ["n"], rows: [[7]], isCut: false }
+      return { columns: ["n"], rows: [[7]], isTruncated: false }
     },
   }
   const { cypher } = graphRetriever(graph)

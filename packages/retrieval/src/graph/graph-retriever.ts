@@ -46,9 +46,9 @@ export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOpti
       const words = new Set(wordsOfGoal(query))
       return Promise.all(
         found.map(async ({ node, score }): Promise<Found> => {
-          const { around, isCut } = await neighbourhood(graph, node, { depth, most, words, signal })
+          const { around, isTruncated } = await neighbourhood(graph, node, { depth, most, words, signal })
           const source = `${graph.id}/${node.labels[0] ?? "node"}/${node.id}`
-          const text = graphText(node, around, { isCut, late: [...late] })
+          const text = graphText(node, around, { isTruncated, late: [...late] })
           return { text, score, ...relevance(query, words, text), source, title: nodeName(node) }
         }),
       )
@@ -92,7 +92,7 @@ function isMentioned(name: readonly string[], words: ReadonlySet<string>): boole
   return name.length > 0 && name.every((word) => words.has(word))
 }
 
-interface Around {
+interface NeighborSearch {
   readonly depth: number
   readonly most: number
   readonly words: ReadonlySet<string>
@@ -103,17 +103,17 @@ interface Around {
 async function neighbourhood(
   graph: GraphDatabase,
   node: PropertyGraphNode,
-  { depth, most, words, signal }: Around,
+  { depth, most, words, signal }: NeighborSearch,
 ) {
   const known = new Map<string, GraphRelationship>()
   const reached = new Map([[node.id, node]])
   let edge = [node]
-  let isCut = false
+  let isTruncated = false
   for (let step = 0; step < depth && edge.length > 0 && known.size <= most; step += 1) {
     // One more than are shown, in addition to known ones that appear again.
     const limit = most + known.size + 1
     const next = await graph.relationships(edge, { limit, signal })
-    isCut ||= next.length >= limit
+    isTruncated ||= next.length >= limit
     const fresh = next.filter(({ id }) => !known.has(id))
     for (const one of byWords(fresh, words)) known.set(one.id, one)
     const ends = fresh.flatMap(({ from, to }) => [from, to])
@@ -121,7 +121,7 @@ async function neighbourhood(
     for (const end of edge) reached.set(end.id, end)
   }
   const around = [...known.values()]
-  return { around: around.slice(0, most), isCut: isCut || around.length > most }
+  return { around: around.slice(0, most), isTruncated: isTruncated || around.length > most }
 }
 
 function byWords(

@@ -33,7 +33,7 @@ export function nodeName({ id, labels, properties }: PropertyGraphNode): string 
 
 export interface LeftOut {
   /** Whether more relationships exist. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
   /** Parts of the graph that were skipped. */
   readonly late: readonly string[]
 }
@@ -42,12 +42,12 @@ export interface LeftOut {
 export function graphText(
   node: PropertyGraphNode,
   around: readonly GraphRelationship[],
-  { isCut, late }: LeftOut,
+  { isTruncated, late }: LeftOut,
 ): string {
   const lines = [`${nodeName(node)} (${labelsOf(node)})${propertiesText(node.properties)}`]
   const described = new Set([node.id])
   let length = lines[0]?.length ?? 0
-  let isShort = isCut
+  let isShort = isTruncated
   for (const { type, from, to, properties } of around) {
     const line = `${end(from, described)} -[${oneLine(type)}${propertiesText(properties)}]-> ${end(to, described)}`
     length += line.length + 1

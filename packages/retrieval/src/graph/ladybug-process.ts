@@ -81,11 +81,11 @@ async function run(connection: LadybugConnection, request: LadybugRequest): Prom
     const twice = columns.find((name, index) => columns.indexOf(name) !== index)
     if (twice !== undefined) throw new Error(`Two columns are named ${twice}: rename them with AS.`)
     const bounded = new BoundedRows(limits)
-    while (!bounded.isCut && result.hasNext()) {
+    while (!bounded.isTruncated && result.hasNext()) {
       const row = await result.getNext()
       bounded.add(columns.map((name) => jsonOf(row[name])))
     }
-    return { ok: { columns, rows: bounded.rows, isCut: bounded.isCut } }
+    return { ok: { columns, rows: bounded.rows, isTruncated: bounded.isTruncated } }
   } finally {
     result.close()
   }

@@ -61,9 +61,9 @@ describe.skipIf(ladybug === undefined)(
 
     test("stops at its limits of rows and bytes", async () => {
       const rows = await graph.query("UNWIND range(1, 100) AS x RETURN x", { rows: 10 })
-      expect(rows).toMatchObject({ isCut: true, rows: { length: 10 } })
+      expect(rows).toMatchObject({ isTruncated: true, rows: { length: 10 } })
       const bytes = await graph.query("UNWIND range(1, 100) AS x RETURN repeat('y', 100)", { bytes: 1_000 })
-      expect(bytes.isCut).toBe(true)
+      expect(bytes.isTruncated).toBe(true)
       expect(bytes.rows.length).toBeLessThan(10)
     })
 

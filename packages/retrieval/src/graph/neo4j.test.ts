@@ -46,7 +46,7 @@ describe("a query", () => {
       params: { n: 1, of: [1.5] },
       timeout: 700,
     })
-    expect(result).toEqual({ columns: ["c0"], rows: [[1]], isCut: false })
+    expect(result).toEqual({ columns: ["c0"], rows: [[1]], isTruncated: false })
     expect(server.asked).toEqual([
       {
         cypher: "RETURN $n AS c0             ",
@@ -107,14 +107,14 @@ describe("a query", () => {
     const server = await boltServer(() => ({ fields: ["x"], rows: endless([1n]) }))
     const result = await graphAt(server).query("MATCH (n) RETURN n", { rows: 250 })
     expect(result.rows).toHaveLength(250)
-    expect(result.isCut).toBe(true)
+    expect(result.isTruncated).toBe(true)
     expect(server.rows).toBeLessThan(1_000)
   })
 
   test("stops at its limit of bytes", async () => {
     const server = await boltServer(() => ({ fields: ["x"], rows: endless(["y".repeat(1_000)]) }))
-    const { rows, isCut } = await graphAt(server).query("MATCH (n) RETURN n.text", { bytes: 10_000 })
-    expect(isCut).toBe(true)
+    const { rows, isTruncated } = await graphAt(server).query("MATCH (n) RETURN n.text", { bytes: 10_000 })
+    expect(isTruncated).toBe(true)
     expect(rows.length).toBeGreaterThan(5)
     expect(rows.length).toBeLessThanOrEqual(10)
   })

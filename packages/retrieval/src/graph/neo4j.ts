@@ -101,7 +101,7 @@ export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
         },
         row: (values, neo4j) => bounded.add(values.map((value) => jsonOf(neo4j, value))),
       })
-      return { columns, rows: bounded.rows, isCut: bounded.isCut }
+      return { columns, rows: bounded.rows, isTruncated: bounded.isTruncated }
     },
 
     async find({ text, words, labels }, options) {

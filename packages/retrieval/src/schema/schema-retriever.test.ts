@@ -23,7 +23,7 @@ function database(id: string, kind: Database["kind"], ...tables: string[]): Data
     name: id,
     kind,
     schema: async () => tables.map(table),
-    query: async () => ({ columns: [], rows: [], isCut: false }),
+    query: async () => ({ columns: [], rows: [], isTruncated: false }),
   }
 }
 

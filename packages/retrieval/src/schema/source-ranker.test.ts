@@ -15,7 +15,7 @@ function database(id: string, tables: readonly Table[], more: Partial<Database> 
         columns: columns.map(({ name, type }) => ({ name, type })),
       })),
     profile: async () => ({ tables }),
-    query: async () => ({ columns: [], rows: [], isCut: false }),
+    query: async () => ({ columns: [], rows: [], isTruncated: false }),
     ...more,
   }
 }

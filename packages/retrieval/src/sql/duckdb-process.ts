@@ -123,12 +123,12 @@ async function runSelect(
     if (prepared.parameterCount > 0) throw new Refusal("it has parameters: write literal values")
     const result = await prepared.stream()
     const bounded = new BoundedRows(limits)
-    while (!bounded.isCut) {
+    while (!bounded.isTruncated) {
       const chunk = await result.fetchChunk()
       if (chunk === null || chunk.rowCount === 0) break
       take(chunk, bounded)
     }
-    return { columns: result.columnNames(), rows: bounded.rows, isCut: bounded.isCut }
+    return { columns: result.columnNames(), rows: bounded.rows, isTruncated: bounded.isTruncated }
   } finally {
     prepared.destroySync()
   }

@@ -175,7 +175,7 @@ describe("queries that a model must not run", () => {
     if (outcome instanceof Error) expect(CODES).toContain((outcome as Error & { code: string }).code)
     else {
       expect(outcome.rows.length).toBeLessThanOrEqual(LIMITS.rows)
-      expect(outcome.isCut).toBe(true)
+      expect(outcome.isTruncated).toBe(true)
     }
     expect(await everything()).toEqual(before)
   })

@@ -82,7 +82,7 @@ describe("files as tables", () => {
         [1, "Ann", 10.5, "2026-01-02"],
         [2, "Bob", 20, "2026-01-03"],
       ],
-      isCut: false,
+      isTruncated: false,
     })
   })
 
@@ -163,7 +163,7 @@ describe("files as tables", () => {
   })
 
   test("a header without rows is a table without rows", async () => {
-    expect(await shop.query("FROM header")).toEqual({ columns: ["id", "name"], rows: [], isCut: false })
+    expect(await shop.query("FROM header")).toEqual({ columns: ["id", "name"], rows: [], isTruncated: false })
   })
 
   test("names that need quotes have them in the schema, and wildcards in a file name are literal", async () => {
@@ -214,11 +214,11 @@ test("values are JSON, without digits that the data does not have, in one time z
 describe("queries", () => {
   test("rows and bytes are truncated at their limits", async () => {
     const rows = await shop.query("SELECT n FROM late")
-    expect([rows.rows.length, rows.isCut]).toEqual([1_000, true])
+    expect([rows.rows.length, rows.isTruncated]).toEqual([1_000, true])
     const fits = await shop.query("SELECT n FROM late", { rows: 30_001 })
-    expect([fits.rows.length, fits.isCut]).toEqual([30_001, false])
+    expect([fits.rows.length, fits.isTruncated]).toEqual([30_001, false])
     const bytes = await shop.query("SELECT repeat('x', 100) FROM late", { bytes: 1_040 })
-    expect([bytes.rows.length, bytes.isCut]).toEqual([10, true])
+    expect([bytes.rows.length, bytes.isTruncated]).toEqual([10, true])
   })
 
   test("the error for a mistake explains how to correct it", async () => {

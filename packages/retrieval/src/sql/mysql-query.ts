@@ -78,7 +78,7 @@ export async function runSelect(
   try {
     await begin(connection, limits.timeout)
     const result = await stream(connection, sql, limits)
-    if (!result.isCut) await connection.query({ sql: "ROLLBACK" })
+    if (!result.isTruncated) await connection.query({ sql: "ROLLBACK" })
     return result
   } catch (error) {
     const { errno } = error as { errno?: unknown }
@@ -95,7 +95,11 @@ function stream({ connection }: Connection, sql: string, limits: KnownLimits): P
     const bounded = new BoundedRows(limits)
     let fields: readonly Field[] = []
     const done = () =>
-      resolve({ columns: fields.map(({ name }) => name), rows: bounded.rows, isCut: bounded.isCut })
+      resolve({
+        columns: fields.map(({ name }) => name),
+        rows: bounded.rows,
+        isTruncated: bounded.isTruncated,
+      })
     connection
       .query({ sql, rowsAsArray: true })
       .on("fields", (found) => {

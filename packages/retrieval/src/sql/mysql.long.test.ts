@@ -64,11 +64,11 @@ describe.skipIf(MYSQLD === undefined)("a real MySQL or MariaDB server (needs mar
         ["9007199254740993", "Ann", 10.5, "2026-01-02", "\\x00ff", "me", 30.5],
         [2, "Bob", 20, "2026-01-03", null, null, 30.5],
       ],
-      isCut: false,
+      isTruncated: false,
     })
     expect(await shop.query("SELECT id FROM customers ORDER BY id", { rows: 1 })).toMatchObject({
       rows: [[1]],
-      isCut: true,
+      isTruncated: true,
     })
     expect((await shop.query("SELECT 1 AS n")).rows).toEqual([[1]])
     await expect(shop.query("SELECT nome FROM customers")).rejects.toMatchObject({

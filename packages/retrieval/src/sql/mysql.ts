@@ -155,7 +155,7 @@ class MysqlSessions {
       try {
         const result = await work(connection)
         // The rest of a truncated result is still being sent.
-        isUsable = (result as Partial<QueryResult>).isCut !== true
+        isUsable = (result as Partial<QueryResult>).isTruncated !== true
         return result
       } catch (error) {
         signal?.throwIfAborted()

@@ -165,7 +165,7 @@ describe("queries that a model must not run", () => {
     else {
       expect(outcome.rows.length).toBeLessThanOrEqual(LIMITS.rows)
       expect(JSON.stringify(outcome.rows).length).toBeLessThan(LIMITS.bytes * 1.1)
-      expect(outcome.isCut).toBe(true)
+      expect(outcome.isTruncated).toBe(true)
     }
     expect(await bank.everything()).toEqual(bank.before)
   })

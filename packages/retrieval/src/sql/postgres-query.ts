@@ -76,8 +76,8 @@ async function fetchAll(line: Line, limits: KnownLimits, left: () => number): Pr
     await client.query(`SET LOCAL statement_timeout = ${left()}`)
     const count = Math.min(PAGE, limits.rows + 1 - bounded.rows.length)
     const taken = await fetchPage(line, count, bounded, limits)
-    if (!bounded.isCut && taken === count) continue
-    return { columns: fields.map(({ name }) => name), rows: bounded.rows, isCut: bounded.isCut }
+    if (!bounded.isTruncated && taken === count) continue
+    return { columns: fields.map(({ name }) => name), rows: bounded.rows, isTruncated: bounded.isTruncated }
   }
 }
 
@@ -95,7 +95,7 @@ function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: Know
   const watch = (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes <= slackOf(limits.bytes)) return
-    bounded.isCut = true
+    bounded.isTruncated = true
     stream.destroy()
   }
   return new Promise<number>((resolve, reject) => {
@@ -104,7 +104,7 @@ function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: Know
       bounded.add(row)
     })
     query.on("end", () => resolve(taken))
-    query.on("error", (error) => (bounded.isCut ? resolve(taken) : reject(error)))
+    query.on("error", (error) => (bounded.isTruncated ? resolve(taken) : reject(error)))
     stream.on("data", watch)
     line.client.query(query as never)
   }).finally(() => stream.off("data", watch))

@@ -86,13 +86,13 @@ describe("queries", () => {
         [1, "Ann", 10.5, true, "2026-01-02", { gift: [1, null] }, 1.5],
         ["9007199254740993", null, 99999999.99, false, null, null, "NaN"],
       ],
-      isCut: false,
+      isTruncated: false,
     })
   })
 
   test("a result without rows has its columns, and columns may share a name", async () => {
     const result = await reader().query("SELECT 1 AS a, 2 AS a WHERE false")
-    expect(result).toEqual({ columns: ["a", "a"], rows: [], isCut: false })
+    expect(result).toEqual({ columns: ["a", "a"], rows: [], isTruncated: false })
   })
 
   test("a number that JSON cannot represent is text, also inside JSON", async () => {
@@ -121,24 +121,27 @@ describe("queries", () => {
   test("rows are truncated at the limit, and not if they just fit", async () => {
     const series = (n: number) => `SELECT i FROM generate_series(1, ${n}) i`
     const fits = await reader().query(series(1_200), { rows: 1_200 })
-    expect([fits.rows.length, fits.isCut]).toEqual([1_200, false])
+    expect([fits.rows.length, fits.isTruncated]).toEqual([1_200, false])
     const cut = await reader({ limits: { rows: 700 } }).query(series(1_200))
-    expect([cut.rows.length, cut.isCut, cut.rows.at(-1)]).toEqual([700, true, [700]])
+    expect([cut.rows.length, cut.isTruncated, cut.rows.at(-1)]).toEqual([700, true, [700]])
     expect((await reader().query(series(2_000))).rows.length).toBe(1_000)
   })
 
   test("bytes are truncated at the limit", async () => {
-    const { rows, isCut } = await reader().query("SELECT repeat('x', 100) FROM generate_series(1, 50)", {
-      bytes: 1_040,
-    })
-    expect([rows.length, isCut]).toEqual([10, true])
+    const { rows, isTruncated } = await reader().query(
+      "SELECT repeat('x', 100) FROM generate_series(1, 50)",
+      {
+        bytes: 1_040,
+      },
+    )
+    expect([rows.length, isTruncated]).toEqual([10, true])
   })
 
   test("a row of 100 MB is not received, and the next query has a connection", async () => {
     const database = reader({ connections: 1, limits: { timeout: 50_000 } })
     const before = process.memoryUsage().rss
     const result = await database.query("SELECT repeat('x', 100000000) AS big")
-    expect(result).toEqual({ columns: ["big"], rows: [], isCut: true })
+    expect(result).toEqual({ columns: ["big"], rows: [], isTruncated: true })
     expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000)
     expect((await database.query("SELECT 1")).rows).toEqual([[1]])
   })

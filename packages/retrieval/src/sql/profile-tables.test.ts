@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { excludedColumns, profileTables } from "./profile-tables.ts"
 
 const column = (name: string, type = "text") => ({ name, type })
-const rows = (...list: QueryResult["rows"]): QueryResult => ({ columns: [], rows: list, isCut: false })
+const rows = (...list: QueryResult["rows"]): QueryResult => ({ columns: [], rows: list, isTruncated: false })
 
 /** Answers each query by its beginning. */
 function asked(answer: (sql: string) => QueryResult | Error) {

@@ -6,7 +6,7 @@ export type KnownLimits = Readonly<Record<"rows" | "bytes" | "timeout", number>>
 /** Collects rows until one exceeds the limits. */
 export class BoundedRows {
   readonly rows: Json[][] = []
-  isCut = false
+  isTruncated = false
   readonly #limits: KnownLimits
   #bytes = 0
 
@@ -16,11 +16,11 @@ export class BoundedRows {
 
   /** Returns false if this row does not fit. Later rows are dropped too. */
   add(row: Json[]): boolean {
-    if (this.isCut) return false
+    if (this.isTruncated) return false
     this.#bytes += Buffer.byteLength(JSON.stringify(row))
-    this.isCut = this.rows.length >= this.#limits.rows || this.#bytes > this.#limits.bytes
-    if (!this.isCut) this.rows.push(row)
-    return !this.isCut
+    this.isTruncated = this.rows.length >= this.#limits.rows || this.#bytes > this.#limits.bytes
+    if (!this.isTruncated) this.rows.push(row)
+    return !this.isTruncated
   }
 }
 

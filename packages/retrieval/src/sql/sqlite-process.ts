@@ -94,7 +94,11 @@ function query(
   for (const row of statement.iterate()) {
     if (!bounded.add((row as unknown[]).map(toJson))) break
   }
-  return { columns: statement.columns().map(({ name }) => name), rows: bounded.rows, isCut: bounded.isCut }
+  return {
+    columns: statement.columns().map(({ name }) => name),
+    rows: bounded.rows,
+    isTruncated: bounded.isTruncated,
+  }
 }
 
 function toJson(value: unknown): Json {

@@ -64,7 +64,7 @@ describe("a SQLite file", () => {
         ["Ann", 2, "\\x00ff", "9007199254740993", 1, 1],
         ["Ann", 2, null, 7, 1, 2],
       ],
-      isCut: false,
+      isTruncated: false,
     })
     expect((await clinic.query("SELECT total FROM fees")).rows).toEqual([[30.5]])
     expect((await clinic.query("SELECT body FROM notes WHERE notes MATCH 'arm'")).rows).toEqual([
@@ -86,11 +86,11 @@ describe("a SQLite file", () => {
     expect(await clinic.query("SELECT id FROM doctors ORDER BY id", { rows: 1 })).toEqual({
       columns: ["id"],
       rows: [[1]],
-      isCut: true,
+      isTruncated: true,
     })
     expect(await clinic.query("SELECT name FROM doctors", { bytes: 3 })).toMatchObject({
       rows: [],
-      isCut: true,
+      isTruncated: true,
     })
   })
 

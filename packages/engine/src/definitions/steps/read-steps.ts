@@ -25,7 +25,7 @@ interface Ids {
   readonly requested: Map<string, number>
 }
 
-interface Around {
+interface StepScope {
   readonly prefix: string
   readonly region: string
   readonly ids: Ids
@@ -43,8 +43,8 @@ export function readSteps(
   list: readonly StepData[],
   at: Path,
 ): readonly Step[] {
-  const around = { prefix: "", region: "", ids: idsOf(list) }
-  return new StepReader(report, agents).list(list, { at, where: "step" }, around)
+  const scope = { prefix: "", region: "", ids: idsOf(list) }
+  return new StepReader(report, agents).list(list, { at, where: "step" }, scope)
 }
 
 class StepReader {
@@ -56,27 +56,27 @@ class StepReader {
     this.#agents = agents
   }
 
-  list(list: readonly StepData[], where: Where, around: Around): Step[] {
-    return list.flatMap((data, i) => this.#step(data, item(where, i), around) ?? [])
+  list(list: readonly StepData[], where: Where, scope: StepScope): Step[] {
+    return list.flatMap((data, i) => this.#step(data, item(where, i), scope) ?? [])
   }
 
   #error(code: string, here: Where, message: string, field: Path = [], suggestion?: string): void {
     this.#report.error(code, `workflow ${here.where}: ${message}`, [...here.at, ...field], suggestion)
   }
 
-  #step(data: StepData, here: Where, around: Around): Step | undefined {
+  #step(data: StepData, here: Where, scope: StepScope): Step | undefined {
     const type = this.#type(data, here)
     if (type === undefined) return undefined
     this.#checkFields(type, data, here)
-    const id = this.#id(type, data, here, around.ids)
-    const path = around.prefix + id
-    const common = { id, path, region: around.region, data, ...here }
+    const id = this.#id(type, data, here, scope.ids)
+    const path = scope.prefix + id
+    const common = { id, path, region: scope.region, data, ...here }
     switch (type) {
       case "agent":
         this.#checkAgent(data.name, here, ["name"])
         return { ...common, type, agent: data.name ?? "" }
       case "condition": {
-        const branch = (field: "true" | "false") => this.list(data[field] ?? [], within(here, field), around)
+        const branch = (field: "true" | "false") => this.list(data[field] ?? [], within(here, field), scope)
         const condition = String(data.condition ?? "")
         return { ...common, type, condition, yes: branch("true"), no: branch("false") }
       }
@@ -153,12 +153,12 @@ class StepReader {
       this.#report.error("FIELD_NOT_FOR_TYPE", message, [...here.at, "step"], undefined, "key")
     }
     const items = `${path}/*`
-    const around = (list: readonly StepData[]) => ({ prefix: `${items}/`, region: items, ids: idsOf(list) })
+    const scope = (list: readonly StepData[]) => ({ prefix: `${items}/`, region: items, ids: idsOf(list) })
     if (step === undefined) {
       const list = steps ?? []
-      return { body: this.list(list, within(here, "steps"), around(list)), isSingle: false }
+      return { body: this.list(list, within(here, "steps"), scope(list)), isSingle: false }
     }
-    const only = this.#step(step, within(here, "step"), around([step]))
+    const only = this.#step(step, within(here, "step"), scope([step]))
     if (only === undefined) return { body: [], isSingle: false }
     const isSingle = isOneNode(only)
     return { body: [isSingle ? { ...only, path: items } : only], isSingle }

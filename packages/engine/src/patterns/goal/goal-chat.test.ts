@@ -90,7 +90,7 @@ test("a follow-up queries the source of the last answer first, even if another m
     ...database(id),
     async query() {
       queried.push(id)
-      return { columns: ["n"], rows: [[7]], isCut: false }
+      return { columns: ["n"], rows: [[7]], isTruncated: false }
     },
   })
   const both = [made("shop"), made("archive")]

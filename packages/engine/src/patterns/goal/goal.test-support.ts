@@ -100,9 +100,9 @@ export function database(id: string, options: DatabaseOptions = {}): AskedDataba
 export function rows(
   columns: readonly string[],
   list: readonly (readonly Json[])[],
-  isCut = false,
+  isTruncated = false,
 ): QueryResult {
-  return { columns, rows: list, isCut }
+  return { columns, rows: list, isTruncated }
 }
 
 /** The first is the best for any goal. */

@@ -25,14 +25,14 @@ export async function* readMarkdown(
   let bare: { readonly level: number; readonly part: Part } | undefined
   const titleNow = () => titleOf([options.title, ...headings])
   yield { section: { title: titleNow() } }
-  for await (const { text, line, isCut } of linesOf(source, signal)) {
+  for await (const { text, line, isTruncated } of linesOf(source, signal)) {
     const facts = frontMatter.take(text)
     if (facts !== undefined) yield { facts }
     fence = fenceAfter(text, fence)
     const heading = fence === undefined ? headingOf(text) : undefined
     if (heading === undefined) {
       if (text.trim() !== "") bare = undefined
-      yield { text: isCut ? text : `${text}\n`, ...(hasLines && { line }) }
+      yield { text: isTruncated ? text : `${text}\n`, ...(hasLines && { line }) }
     } else {
       const { level, name } = heading
       // A heading without text is a chunk of its own, so that it can be found.
@@ -70,11 +70,12 @@ function headingOf(text: string): { readonly level: number; readonly name: strin
 
 /** Reads plain text, without markup. */
 export async function* readText(source: TextSource, signal?: AbortSignal): AsyncGenerator<Part> {
-  for await (const { text, line, isCut } of linesOf(source, signal)) yield part({ text, line, isCut })
+  for await (const { text, line, isTruncated } of linesOf(source, signal))
+    yield part({ text, line, isTruncated })
 }
 
-function part({ text, line, isCut }: Line): Part {
-  return { text: isCut ? text : `${text}\n`, line }
+function part({ text, line, isTruncated }: Line): Part {
+  return { text: isTruncated ? text : `${text}\n`, line }
 }
 
 /** Removes links and emphasis, which do not help a search. */

@@ -13,7 +13,7 @@ export interface Line {
   /** From 1. */
   readonly line: number
   /** The line exceeds the maximum length, and its rest follows. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
 }
 
 /** The source of text: a file, or a string. */
@@ -61,18 +61,18 @@ export async function* linesOf(source: TextSource, signal?: AbortSignal): AsyncG
     for (;;) {
       const end = rest.indexOf("\n", start)
       if (end < 0) break
-      yield { text: withoutReturn(rest.slice(start, end)), line, isCut: false }
+      yield { text: withoutReturn(rest.slice(start, end)), line, isTruncated: false }
       line += 1
       start = end + 1
     }
     rest = rest.slice(start)
     while (rest.length > MAX_LINE_LENGTH) {
       const at = breakBefore(rest, MAX_LINE_LENGTH)
-      yield { text: rest.slice(0, at), line, isCut: true }
+      yield { text: rest.slice(0, at), line, isTruncated: true }
       rest = rest.slice(at)
     }
   }
-  if (rest !== "") yield { text: withoutReturn(rest), line, isCut: false }
+  if (rest !== "") yield { text: withoutReturn(rest), line, isTruncated: false }
 }
 
 function withoutReturn(text: string): string {

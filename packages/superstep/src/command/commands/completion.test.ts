@@ -36,7 +36,7 @@ describe.skipIf(!has("bash"))("bash completes", () => {
     expect(offered(io, "ru")).toEqual(["run", "runs"])
     expect(offered(io, "")).toEqual(COMMANDS.map(({ name }) => name))
     expect(offered(io, "runs", "re")).toEqual(["resume", "release", "retry", "replay"])
-    expect(offered(io, "storage", "")).toEqual(["report", "prune"])
+    expect(offered(io, "storage", "")).toEqual(["report", "prune", "encrypt"])
   })
 
   test("flags of the command, and their values", async () => {

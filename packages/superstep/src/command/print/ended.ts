@@ -188,10 +188,10 @@ function printSources(out: Terminal, sources: readonly GoalSource[], uncited: re
   }
 }
 
-function printSource(out: Terminal, { number, location, score, query, rows, isCut }: GoalSource): void {
+function printSource(out: Terminal, { number, location, score, query, rows, isTruncated }: GoalSource): void {
   const label = `  [${number}] `
   const facts = [
-    ...(rows === undefined ? [] : [`${counted(rows.length, "row")}${isCut ? " and more" : ""}`]),
+    ...(rows === undefined ? [] : [`${counted(rows.length, "row")}${isTruncated ? " and more" : ""}`]),
     ...(score === undefined ? [] : [`score ${Number(score.toPrecision(3))}`]),
   ]
   const about = facts.length === 0 ? "" : ` (${facts.join(", ")})`

@@ -33,7 +33,7 @@ describe("the basis of an answer", () => {
       location: "Shop (postgresql)",
       query: "SELECT 1",
       rows: [[1], [2]],
-      isCut: true,
+      isTruncated: true,
     }
     const { stdout, stderr } = printed({
       sources: [source(1, { score: 0.83123 }), source(2, shop), source(3, { citedBy: [] })],

@@ -141,7 +141,7 @@ describe("a run", () => {
         writtenBy: "model",
         columns: ["n", "note"],
         rows: [[7, `${"x".repeat(500)}…`]],
-        isCut: false,
+        isTruncated: false,
         citedBy: [],
       },
     ])

@@ -29,7 +29,7 @@ export interface Evidence {
   readonly columns?: readonly string[] | undefined
   readonly rows?: readonly (readonly Json[])[] | undefined
   /** Whether more rows exist. */
-  readonly isCut?: boolean | undefined
+  readonly isTruncated?: boolean | undefined
 }
 
 /** Maximum rows of a query, and maximum characters of a value. */
@@ -52,9 +52,9 @@ function headOf({ location, score }: Evidence): string {
   return score === undefined ? inline(location) : `${inline(location)} (score ${scoreText(score)})`
 }
 
-function bodyOf({ kind, text = "", query, writtenBy, columns, rows, isCut = false }: Evidence): string {
+function bodyOf({ kind, text = "", query, writtenBy, columns, rows, isTruncated = false }: Evidence): string {
   if (columns === undefined || rows === undefined) return neutral(text.trim())
-  const table = formatRows({ columns, rows, isCut }, { rows: MAX_ROWS, characters: MAX_VALUE })
+  const table = formatRows({ columns, rows, isTruncated }, { rows: MAX_ROWS, characters: MAX_VALUE })
   // A query of the pipeline itself does not explain what the rows mean.
   if (query === undefined || writtenBy !== "model") return neutral(table)
   const language = kind === "graph" ? "Cypher" : "SQL"

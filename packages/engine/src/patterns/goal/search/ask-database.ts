@@ -116,19 +116,19 @@ function rowsOutcome(
   query: string,
   from: Pick<Evidence, "kind" | "source" | "location" | "writtenBy">,
 ): SourceOutcome {
-  const { columns, rows, isCut } = result
+  const { columns, rows, isTruncated } = result
   if (rows.length === 0) {
-    return isCut
+    return isTruncated
       ? { outcome: "failed", reason: `the result is too large for: ${query}` }
       : { outcome: "nothing", reason: `no rows for: ${query}` }
   }
   const [row = []] = rows
-  const isOne = rows.length === 1 && !isCut
+  const isOne = rows.length === 1 && !isTruncated
   // An aggregate over no rows.
   if (isOne && row.every((value) => value === null)) {
     return { outcome: "nothing", reason: `only NULL for: ${query}` }
   }
-  const evidence = { ...from, query, columns, rows: keptRows(rows), isCut }
+  const evidence = { ...from, query, columns, rows: keptRows(rows), isTruncated }
   return { outcome: "found", evidence: [evidence], isDoubtful: isOne && isZero(row, query) }
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { Json } from "../../../core/index.ts"
 import { formatRows } from "./database-text.ts"
 
-const result = (rows: Json[][], isCut = false) => ({ columns: ["id", "name"], rows, isCut })
+const result = (rows: Json[][], isTruncated = false) => ({ columns: ["id", "name"], rows, isTruncated })
 const many = Array.from({ length: 25 }, (_, i) => [i, `n${i}`])
 
 test("a result is one line of columns and one line per row", () => {

@@ -125,11 +125,11 @@ export interface FormatOptions {
 
 export function formatRows(result: QueryResult, options: FormatOptions = {}): string {
   const { rows: most = 20, characters = 200 } = options
-  const { columns, rows, isCut } = result
-  if (rows.length === 0) return isCut ? "The result is too large to be shown." : "No rows."
+  const { columns, rows, isTruncated } = result
+  if (rows.length === 0) return isTruncated ? "The result is too large to be shown." : "No rows."
   const line = (values: readonly Json[]) => values.map((value) => cell(value, characters)).join(" | ")
   const shown = rows.slice(0, most)
-  const note = isCut
+  const note = isTruncated
     ? [`(the first ${shown.length === 1 ? "row" : `${shown.length} rows`}; there are more)`]
     : shown.length < rows.length
       ? [`(${shown.length} of ${rows.length} rows)`]

@@ -65,8 +65,8 @@ export async function runQuery(
   ctx: Context,
 ): Promise<Tried<QueryResult>> {
   return await tried(ctx, key, async () => {
-    const { columns, rows, isCut } = await run()
-    return { columns, rows: rows.slice(0, MAX_ROWS), isCut: isCut || rows.length > MAX_ROWS }
+    const { columns, rows, isTruncated } = await run()
+    return { columns, rows: rows.slice(0, MAX_ROWS), isTruncated: isTruncated || rows.length > MAX_ROWS }
   })
 }
 
