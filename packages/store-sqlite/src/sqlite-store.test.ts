@@ -3,12 +3,6 @@ import { describe, test } from "vitest"
 import { mortalStores } from "./mortal.test-support.ts"
 import { drivers, freshPath, openStore } from "./stores.test-support.ts"
 
-describe("the encrypted SQLite store", () => {
-  const [{ driver }] = drivers as [(typeof drivers)[0]]
-  const { make, ...options } = mortalStores(driver, [{ id: "k", key: new Uint8Array(32).fill(7) }])
-  for (const { name, run } of storeSuite("SQLite", make, options)) test(name, run)
-})
-
 describe.each(drivers)("the SQLite store on $name", ({ driver }) => {
   const { make, ...options } = mortalStores(driver)
   for (const { name, run } of storeSuite("SQLite", make, options)) test(name, run)

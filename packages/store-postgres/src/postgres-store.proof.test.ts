@@ -1,7 +1,7 @@
 import type { EncryptionKey } from "@superstep/engine/stores"
 import { registrySuite, storeSuite } from "@superstep/engine/testing"
 import type pg from "pg"
-import { afterAll, test } from "vitest"
+import { afterAll, inject, test } from "vitest"
 import type { PostgresPool } from "./database.ts"
 import { postgresStore } from "./open-store.ts"
 import type { PostgresStore } from "./postgres-store.ts"
@@ -61,7 +61,8 @@ for (const { name, run } of storeSuite("PostgreSQL", make, { dispose, reopen, in
 const keys = [{ id: "k", key: new Uint8Array(32).fill(7) }]
 const makeEncrypted = () => open({ schema: schemas.take(), keys, left: Number.POSITIVE_INFINITY })
 const encrypted = storeSuite("PostgreSQL, encrypted", makeEncrypted, { dispose, reopen, interrupt })
-for (const { name, run } of encrypted) test(name, run)
+// The check has encryption.test.ts.
+if (inject("isProof")) for (const { name, run } of encrypted) test(name, run)
 
 const stores = new WeakMap<object, PostgresStore>()
 const registries = registrySuite(
