@@ -30,7 +30,11 @@ function written(root: Data, schema: Data, value: unknown): unknown {
   }
   if (schema.type === "array") {
     const items = schema.items as Data
-    const list = isData(value) ? Object.entries(value).map(([key, one]) => ({ key, value: one })) : value
+    // Only a map is a list of entries: an empty object is no empty list.
+    const entry = isData(items.properties) ? Object.keys(items.properties) : []
+    const isMap = entry.length === 2 && entry.includes("key") && entry.includes("value")
+    const list =
+      isData(value) && isMap ? Object.entries(value).map(([key, one]) => ({ key, value: one })) : value
     const made = Array.isArray(list) ? list.map((one) => written(root, items, one)) : undefined
     return made?.includes(undefined) === true ? undefined : made
   }
