@@ -121,7 +121,7 @@ function checkPlaces({ diagnostics, sources }: Loaded): void {
   }
 }
 
-const DEFINITIONS = inject("isProof") ? 10_000 : 400
+const DEFINITIONS = inject("isProof") ? 5_000 : 400
 
 test(`each of ${DEFINITIONS} definitions runs to an end, or is refused with diagnostics`, async () => {
   let ran = 0

@@ -7,7 +7,7 @@ import { type Clock, memoryStore, node, Runtime, type Store, workflow } from "..
 import { manualClock, settled } from "../testing/index.ts"
 import { seededRandom } from "../testing/simulation/random.ts"
 
-const FLEETS = inject("isProof") ? 150 : 6
+const FLEETS = inject("isProof") ? 80 : 6
 const SEED = inject("seed")
 const BIG = 40
 const SMALL = 6

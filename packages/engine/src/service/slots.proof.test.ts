@@ -9,7 +9,7 @@ import { type Model, providerLimits } from "../models/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { seededRandom } from "../testing/simulation/random.ts"
 
-const FLEETS = inject("isProof") ? 150 : 6
+const FLEETS = inject("isProof") ? 80 : 6
 const SEED = inject("seed")
 const RUNS = 40
 const IN_ALL = 4

@@ -22,7 +22,7 @@ import { fill } from "./flipped-values.test-support.ts"
 
 const program = fileURLToPath(new URL("./flipped.test-support.ts", import.meta.url))
 /** About how many bytes are changed, one at a time. */
-const FLIPS = inject("isProof") ? 1_500 : 200
+const FLIPS = inject("isProof") ? 800 : 200
 
 interface Line {
   readonly at?: number

@@ -8,7 +8,7 @@ import type { Simulation } from "../index.ts"
 import { randomProgram } from "./random-program.test-support.ts"
 import { simulate } from "./simulation.ts"
 
-const GRAPHS = inject("isProof") ? 600 : 30
+const GRAPHS = inject("isProof") ? 300 : 30
 const DAYS = 12
 const base = inject("seed")
 const faults = { crash: 3, takeOver: 0.2, duplicateTimers: 0.1, clockBack: 0.02, changeSent: true }
