@@ -5,7 +5,7 @@ import { newAddress } from "./schemas.test-support.ts"
 const addresses = new Map<string, string>()
 
 killTests({
-  stride: inject("isProof") ? 2 : 7,
+  stride: inject("isProof") ? 3 : 7,
   random: inject("isProof") ? 6 : 0,
   addressOf(_, name) {
     const address = addresses.get(name) ?? newAddress()
