@@ -68,7 +68,7 @@ const packages = [
         // nothing of Node's in it. Declarations are left where they are.
         {
           name: "core",
-          test: /[\\/]src[\\/](?:core|text|runtime[\\/]ports(?![\\/]private-file))[\\/][^\\/]+(?<!\.d)\.ts$/,
+          test: /[\\/]src[\\/](?:(?:core|text|runtime[\\/]ports(?![\\/]private-file))[\\/][^\\/]+|protocol[\\/](?:draft|fold-event|fold-workflow|internal|live-events|run-view))(?<!\.d)\.ts$/,
           priority: 2,
         },
         {

@@ -38,6 +38,7 @@ test("superstep loads the engine's own layers and one small package", { timeout:
     "core",
     "diagrams",
     "history",
+    "protocol",
     "runtime",
     "schedules",
     "service",

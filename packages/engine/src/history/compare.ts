@@ -1,7 +1,6 @@
 /** What two runs did differently. Reads only the store. */
 import type { Json, RunId } from "../core/index.ts"
-import { loadModule } from "../core/internal.ts"
-import type { RunView, TaskView, WorkflowView } from "../protocol/index.ts"
+import { emptyView, foldEvents, type RunView, tasksOf, type WorkflowView } from "../protocol/internal.ts"
 import { runUnknown, type Store, type StoredRun } from "../runtime/index.ts"
 import { history, pastEvents, type RunHistory } from "./history.ts"
 import { isSame } from "./state-difference.ts"
@@ -18,7 +17,6 @@ interface RunRecord {
   readonly run: StoredRun
   readonly view: RunView
   readonly past: RunHistory
-  readonly tasksOf: (workflow: WorkflowView) => Iterable<TaskView>
 }
 
 type Parts = ReadonlyMap<string, Json | undefined>
@@ -45,10 +43,8 @@ export async function compareRuns(store: Store, a: RunId, b: RunId): Promise<rea
 async function recordOf(store: Store, runId: RunId): Promise<RunRecord> {
   const run = await store.run(runId)
   if (run === undefined) throw runUnknown(runId)
-  // Loaded on use: programs that compare no runs need neither the fold nor the schemas of events.
-  const { emptyView, foldEvents, tasksOf } = await loadModule(() => import("../protocol/index.ts"))
   const view = foldEvents(emptyView(), await pastEvents(store, runId))
-  return { run, view, past: await history(store, runId), tasksOf }
+  return { run, view, past: await history(store, runId) }
 }
 
 function differences(a: Parts, b: Parts): RunDifference[] {
@@ -83,7 +79,7 @@ function visits({ past }: RunRecord): Parts {
 }
 
 /** Nodes of sub-workflows: how often they ran, and how they ended. */
-function nested({ view, tasksOf }: RunRecord): Parts {
+function nested({ view }: RunRecord): Parts {
   const found = new Map<string, { readonly times: number; readonly status: string }>()
   const add = (workflow: WorkflowView, above: string) => {
     for (const { node, status, calls } of tasksOf(workflow)) {
