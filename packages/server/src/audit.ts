@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { type Env, needs, principalOf } from "./access.ts"
 import { type AuditEntry, auditEntrySchema } from "./audit-log.ts"
-import { body, failure } from "./schemas.ts"
+import { body, failure, pageSchema } from "./schemas.ts"
 import type { Services } from "./services.ts"
 
 export function addAuditRoutes(app: OpenAPIHono<Env>, { audit }: Services): void {
@@ -12,12 +12,7 @@ export function addAuditRoutes(app: OpenAPIHono<Env>, { audit }: Services): void
       path: "/v1/audit",
       ...needs("admin"),
       summary: "List what was changed, by whom and when, the newest first",
-      request: {
-        query: z.object({
-          cursor: z.string().max(100).optional(),
-          limit: z.coerce.number().int().min(1).max(1_000).default(50),
-        }),
-      },
+      request: { query: pageSchema },
       responses: {
         200: body(
           z.object({ entries: z.array(auditEntrySchema), next: z.string().optional() }),

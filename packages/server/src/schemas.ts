@@ -7,6 +7,12 @@ export const body = <T extends z.ZodType>(schema: T, description: string) => ({
   content: { "application/json": { schema } },
 })
 
+/** What a list without filters takes. */
+export const pageSchema = z.object({
+  cursor: z.string().max(100).optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(50),
+})
+
 /** A response with a problem. */
 export const failure = (description: string) => ({
   description,

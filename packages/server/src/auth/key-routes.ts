@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { SuperstepError } from "@superstep/engine"
 import { type Env, maySee, needs, type Principal, principalOf, ROLES } from "../access.ts"
-import { body, failure } from "../schemas.ts"
+import { body, failure, pageSchema } from "../schemas.ts"
 import type { Services } from "../services.ts"
 import {
   type ApiKey,
@@ -85,12 +85,7 @@ export function addKeyRoutes(app: OpenAPIHono<Env>, { runtime }: Services): void
       path: "/v1/keys",
       ...needs("admin"),
       summary: "List API keys",
-      request: {
-        query: z.object({
-          cursor: z.string().max(100).optional(),
-          limit: z.coerce.number().int().min(1).max(1_000).default(50),
-        }),
-      },
+      request: { query: pageSchema },
       responses: {
         200: body(
           z.object({ keys: z.array(keySchema), next: z.string().optional() }),
