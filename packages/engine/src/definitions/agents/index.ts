@@ -1,5 +1,6 @@
 /** Agents, models and toolsets of definition files. */
 
+export { type AgentTextOptions, agentFunctions, agentText, type Instructions } from "./agent-functions.ts"
 export {
   type AgentData,
   agentShape,
@@ -10,14 +11,7 @@ export {
   type ToolsetData,
   toolsetShape,
 } from "./agent-shape.ts"
-export {
-  type AgentTextOptions,
-  agentFunctions,
-  agentText,
-  type ExpressionGuardrailOptions,
-  expressionGuardrail,
-  type Instructions,
-} from "./guardrails.ts"
+export { type ExpressionGuardrailOptions, expressionGuardrail } from "./guardrails.ts"
 export {
   type ModelNames,
   modelArg,

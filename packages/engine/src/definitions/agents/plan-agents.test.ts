@@ -3,8 +3,8 @@ import { z } from "zod"
 import { type Diagnostic, parseDocument, Report, readShape } from "../../document/index.ts"
 import { DocumentReport } from "../dialect-input.ts"
 import { type Arg, eject, PlanWriter } from "../plan/index.ts"
+import { agentFunctions } from "./agent-functions.ts"
 import { agentShape, modelShape, permissionsShape, providerShape } from "./agent-shape.ts"
-import { agentFunctions } from "./guardrails.ts"
 import { planAgents } from "./plan-agents.ts"
 
 const file = z.strictObject({
