@@ -1,6 +1,8 @@
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
+import { bundledPrograms } from "./tests/bundled.ts"
+import { LongestFirst } from "./tests/longest-first.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -10,28 +12,40 @@ declare module "vitest" {
     readonly seed: number
     /** Of the PostgreSQL server that the test files of the project "postgres" share: the address of an empty database. */
     readonly postgres: string
+    /** Of the Restate server that the test files of the project "restate" share: its addresses. */
+    readonly restate: { readonly ingress: string; readonly admin: string }
   }
 }
 
-/** Their test files share modules: loading those for each file takes longer than most of the files run. */
-const sharing = (name: string) => ({
+/** Replaces a module of Node for its own imports, which only works where no other file has loaded them. */
+const MOCKING = "packages/retrieval/src/index/document-index.test.ts"
+
+/** These test files share modules within a worker: loading them for each file takes longer than most of the files run. */
+const shared = {
   extends: true as const,
-  test: { name, include: [`packages/${name}/src/**/*.test.ts`], isolate: false },
-})
+  test: {
+    name: "shared",
+    include: ["packages/!(store-postgres)/src/**/*.test.ts", "tests/models/**/*.test.ts"],
+    exclude: [MOCKING],
+    isolate: false,
+  },
+}
+/** Mostly tests that start processes, or read what others have changed. */
 const others = {
   extends: true as const,
   test: {
     name: "others",
     include: [
-      "packages/!(engine|superstep|store-postgres)/src/**/*.test.ts",
-      "tests/!(postgres)/**/*.test.ts",
+      "tests/!(postgres|models|restate)/**/*.test.ts",
       "tests/*.test.ts",
       "examples/**/*.test.ts",
+      MOCKING,
     ],
   },
 }
 /** One server for all of them, started when one of them runs. */
 const globalSetup = ["tests/postgres/server.ts"]
+const restateSetup = [...globalSetup, "tests/restate/server.ts"]
 const postgres = {
   extends: true as const,
   test: {
@@ -41,29 +55,40 @@ const postgres = {
   },
 }
 
+const restate = {
+  extends: true as const,
+  test: { name: "restate", include: ["tests/restate/**/*.test.ts"], globalSetup: restateSetup },
+}
+
 export default defineConfig(({ mode }) => {
   const isProof = mode === "proof"
   const seed = Number(process.env.SEED ?? (isProof ? Date.now() % 1_000_000 : 1))
   if (isProof) console.log(`Repeat this proof with SEED=${seed} npm run proof`)
   return {
+    plugins: [bundledPrograms],
     // Packages resolve to each other's sources, so that tests need no build. Not "module": what Vitest leaves
     // to Node must be what Node itself would load.
     ssr: { resolve: { conditions: ["@superstep/source", "node", "development|production"] } },
     test: {
       // For a test that hangs, not for one that is slow: nothing here waits for time to pass.
-      testTimeout: isProof ? 600_000 : 60_000,
-      hookTimeout: 60_000,
+      testTimeout: isProof ? 600_000 : 180_000,
+      hookTimeout: 180_000,
+      // For the same reason: one second, the default, is what a loaded machine takes.
+      expect: { poll: { timeout: 50_000 } },
       // One more than there are cores: many tests wait for processes that they start.
       maxWorkers: availableParallelism() + 1,
       provide: { isProof, seed },
+      sequence: { sequencer: LongestFirst },
       alias: { "fast-check": join(import.meta.dirname, "tests/seeded-fast-check.ts") },
       // A long test runs with the proofs only; a proof runs in the check too, with tens of cases.
       ...(isProof
         ? {
-            include: ["packages/*/src/**/*.{proof,long}.test.ts", "tests/**/*.{proof,long}.test.ts"],
-            globalSetup,
+            include: ["packages/*/src", "tests", "examples"].map(
+              (folder) => `${folder}/**/*.{proof,long}.test.ts`,
+            ),
+            globalSetup: restateSetup,
           }
-        : { projects: [sharing("engine"), sharing("superstep"), others, postgres] }),
+        : { projects: [shared, others, postgres, restate] }),
       exclude: ["**/node_modules/**", ...(isProof ? [] : ["**/*.long.test.ts"])],
     },
   }

@@ -2,8 +2,9 @@
 // The server over HTTP: starting and awaiting runs beside a bare hono route with one insert, watchers of one run, the first
 // byte of a stream, and many waiting runs.
 import { runBench, show } from "./src/bench.mjs"
-import { listOption, positiveOption } from "./src/options.mjs"
+import { listOption, positiveOption, systemsOption } from "./src/options.mjs"
 import { firstByte, requests, waiting, watchers } from "./src/server/measures.mjs"
+import { missing, systemNames } from "./src/server/peers.mjs"
 import { costText, ratioText, shortNumber, textTable } from "./src/table.mjs"
 
 const whole = { rounds: 15, requests: 200, watchers: 1_000, tokens: 50, waiting: 10_000 }
@@ -21,7 +22,7 @@ const measures = {
       found.map(({ system, wall, cpu, wallRatio, cpuRatio }) => [
         system,
         costText(wall, "µs"),
-        cpu === undefined ? "" : costText(cpu, "µs"),
+        costText(cpu, "µs"),
         ratioText(wallRatio),
         ratioText(cpuRatio),
       ]),
@@ -51,14 +52,8 @@ const measures = {
 const options = {
   only: { type: "string", help: `measures, by comma: ${Object.keys(measures).join(", ")}` },
   rounds: { type: "string", default: String(whole.rounds), help: "samples of each system, in turns" },
-  langgraph: {
-    type: "string",
-    help: "address of LangGraph's dev server with a graph noop; else it is left out",
-  },
-  mastra: {
-    type: "string",
-    help: "address of Mastra's dev server with a workflow noop; else it is left out",
-  },
+  peers: { type: "string", help: "a folder with LangGraph's and Mastra's servers; else they are left out" },
+  systems: { type: "string", help: `whose starts are measured, by comma: ${systemNames.join(", ")}` },
 }
 
 async function measure(values) {
@@ -66,20 +61,16 @@ async function measure(values) {
   const sizes = values.smoke
     ? small
     : { ...whole, rounds: Math.ceil(positiveOption(values.rounds, "--rounds")) }
-  const { langgraph, mastra } = values
-  const peers = {
-    ...(langgraph === undefined ? {} : { langgraph: { url: langgraph } }),
-    ...(mastra === undefined ? {} : { mastra: { url: mastra } }),
-  }
+  const { peers } = values
+  const { systems: chosen, partial } = systemsOption(values, systemNames, (name) => missing(name, peers))
   const sections = {}
   for (const id of only) {
     const { title, run, header, rows } = measures[id]
     console.error(`measuring ${id} …`)
-    sections[id] = await run({ ...sizes, peers })
+    sections[id] = await run({ ...sizes, systems: chosen, peers })
     show(title, textTable(header, rows(sections[id])))
   }
-  const isWhole = only.length === Object.keys(measures).length && Object.keys(peers).length === 2
-  return { partial: !isWhole, sizes, sections }
+  return { partial: partial || only.length < Object.keys(measures).length, sizes, sections }
 }
 
 await runBench({

@@ -20,7 +20,10 @@ const EVENTS = {
     "The run is a fork: it continues from record `from.seq` of another run. `later` is the number of milliseconds by which deadlines and timers moved.",
   "run.waiting":
     "Nothing in the run executes: it waits for a person, a signal, a timer, or a called workflow.",
-  "run.resumed": "The run continues after it waited.",
+  "run.resumed":
+    "The run continues after it waited, or after a pause: then `by` says who resumed it, if known.",
+  "run.paused":
+    "Somebody paused the run. It starts nothing more until it is resumed; what executes finishes. Called workflows are paused with it.",
   "run.finished":
     "The run is over. It is the last event of a run; of a called workflow, the last under its path.",
   "limit.reached":

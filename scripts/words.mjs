@@ -21,7 +21,7 @@ const retired = [
     "reported, named, stated",
   ],
   [/\bthe given\b|\bgiven(?=[A-Z(.:]|,? =)/, "the argument's name, passed, explicit"],
-  [/\bsigns\b/, "characters"],
+  [/\b[Ss]igns\b(?! (in|with|every|each)\b)/, "characters"],
   [/\ba text\b|\bA text\b/, "a string, text"],
   [/\bat the most\b/i, "at most"],
   [/\bthat (is|was|are) there\b/i, "existing"],
@@ -73,12 +73,13 @@ const retired = [
   [/\bwhere there (is|are)\b/i, "if there is", plain],
   [/\blooked (at|into)\b/i, "examined, read", plain],
   [/\ball the same\b/i, "anyway, nevertheless", plain],
+  [/\bvi\.waitFor\(/, "expect.poll: waitFor gives up after a second, which a busy machine needs"],
   [/\bmade anew\b|\bloads? anew\b/i, "again, reload", plain],
 ]
 
 /** Files whose words are not ours to choose, or are data. */
 const excluded = /(^|\/)(package-lock\.json|LICENSE|.*\.api\.md)$|^bench\/results\/|^scripts\/words\.mjs$/
-const included = /\.(ts|mjs|md|yaml|yml|json)$/
+const included = /\.(tsx?|mjs|md|yaml|yml|json)$/
 
 const paths = process.argv.slice(2)
 const files = execFileSync("git", ["ls-files", "--", ...paths], { cwd: root, encoding: "utf8" })

@@ -13,6 +13,9 @@ import { main } from "../packages/superstep/src/command/dispatch.ts"
 
 export const root: string = resolve(import.meta.dirname, "..")
 
+/** Pages that a reader works through. One test runs every block of them, in order; the others leave them out. */
+export const ORDERED_PAGES: readonly string[] = ["docs/goal.md", "docs/research.md"]
+
 /** README.md and the pages of docs. */
 export function docPages(): string[] {
   return ["README.md", ...readdirSync(join(root, "docs")).map((file) => join("docs", file))].filter((file) =>

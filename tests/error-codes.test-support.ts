@@ -12,6 +12,9 @@ const WORD = /^[A-Z]{4,}$/
 /** `HTTP_${status}` */
 const PREFIX = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_$/
 
+/** Most files have neither a code nor a function that takes one, and need not be parsed. */
+const MAY_MATTER = /["'`][A-Z][A-Z0-9_]{3,}|\(\s*code\b/
+
 export interface CodeSite {
   readonly code: string
   /** For messages: `engine/src/core/errors.ts:12`. */
@@ -37,8 +40,9 @@ function sourceFiles(name: string) {
   const folder = join(packages, name, "src")
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts") && !/\.test(?:-support)?\.ts$/.test(file))
-    .map((file) => {
+    .flatMap((file) => {
       const text = readFileSync(join(folder, file), "utf8")
+      if (!MAY_MATTER.test(text)) return []
       return {
         name: `${name}/src/${file}`,
         tree: ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true),

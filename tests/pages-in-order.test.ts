@@ -6,15 +6,21 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
-import { blocksOf, expectPrinted, expectShown, root, shownIn, writeBlock } from "./doc-blocks.test-support.ts"
-
-const PAGES = ["docs/goal.md", "docs/research.md"]
+import {
+  blocksOf,
+  expectPrinted,
+  expectShown,
+  ORDERED_PAGES,
+  root,
+  shownIn,
+  writeBlock,
+} from "./doc-blocks.test-support.ts"
 
 // In the project, so that its packages are found.
 const modules = join(root, "tests", ".pages")
 afterAll(() => rmSync(modules, { recursive: true, force: true }))
 
-test.each(PAGES)(
+test.each(ORDERED_PAGES)(
   "every block of %s runs, in order, in a fresh folder",
   { timeout: 240_000 },
   async (page) => {

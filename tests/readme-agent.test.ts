@@ -3,6 +3,7 @@ import { spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { afterAll, expect, test } from "vitest"
+import { bundled } from "./bundled.ts"
 
 const root = resolve(import.meta.dirname, "..")
 // Inside the repository, so that the program finds `superstep`.
@@ -20,7 +21,7 @@ interface Ended {
 }
 
 function start(...args: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, ["--conditions=@superstep/source", "--import", "tsx", ...args], {
+  const child = spawn(process.execPath, args, {
     cwd: folder,
     stdio: ["ignore", "pipe", "inherit"],
   })
@@ -38,7 +39,7 @@ test("survives SIGKILL, and completes with an approval that was given to no proc
   writeFileSync(join(folder, "refunds.ts"), program)
   // Kills the process at the line that reports the run as waiting, before anything is closed.
   writeFileSync(join(folder, "killed.mjs"), 'console.log = () => process.kill(process.pid, "SIGKILL")')
-  const refunds = join(folder, "refunds.ts")
+  const refunds = bundled(join(folder, "refunds.ts"))
 
   const killed = await start("--import", join(folder, "killed.mjs"), refunds)
   expect(killed.signal).toBe("SIGKILL")
@@ -46,7 +47,7 @@ test("survives SIGKILL, and completes with an approval that was given to no proc
   const asked = await start(refunds)
   expect(asked).toEqual({ stdout: 'waiting Allow "support" to call "refund"?\n', code: 0, signal: null })
 
-  const cli = join(root, "packages/superstep/src/command/main.ts")
+  const cli = bundled(join(root, "packages/superstep/src/command/main.ts"))
   expect(await start(cli, "respond", "ticket-17", "yes")).toMatchObject({ code: 0 })
   expect(await start(refunds)).toEqual({
     stdout: "completed Your $40 are on the way.\n",

@@ -1,28 +1,29 @@
-/** docs/server.md: its commands are run against the server that it starts, and its route handler is called. */
+/** The pages of the server: their commands are run against the server that they start, and the route handler is called. */
 import { execFile } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { expect, onTestFinished, test } from "vitest"
 import { superstep, testIo } from "../packages/superstep/src/command/test-io.test-support.ts"
-import { blocksOf, root, writeBlock } from "./doc-blocks.test-support.ts"
+import { type Block, blocksOf, root, writeBlock } from "./doc-blocks.test-support.ts"
 
-const PAGE = "docs/server.md"
+const PAGES = ["docs/server.md", "docs/server-definitions.md", "docs/protocols.md"]
 const SHOWN_ADDRESS = "http://127.0.0.1:4111"
-const blocks = blocksOf(PAGE)
 
 interface Call {
   readonly command: string
   readonly prints: string
 }
 
-const calls = blocks
-  .filter(({ kind }) => kind === "console")
-  .flatMap(({ text }) => text.split(/^\$ /m).slice(1))
-  .map((part): Call => {
-    const end = part.indexOf("\n")
-    return { command: part.slice(0, end), prints: part.slice(end + 1).trimEnd() }
-  })
+function callsIn(blocks: readonly Block[]): readonly Call[] {
+  return blocks
+    .filter(({ kind }) => kind === "console")
+    .flatMap(({ text }) => text.split(/^\$ /m).slice(1))
+    .map((part): Call => {
+      const end = part.indexOf("\n")
+      return { command: part.slice(0, end), prints: part.slice(end + 1).trimEnd() }
+    })
+}
 
 /** `…` stands for any text. */
 function matching(shown: string): RegExp {
@@ -30,7 +31,9 @@ function matching(shown: string): RegExp {
   return new RegExp(`^${parts.join("[^]*?")}$`)
 }
 
-test("the curl commands print what the page says", async () => {
+test.each(PAGES)("the curl commands print what %s says", { timeout: 60_000 }, async (page) => {
+  const blocks = blocksOf(page)
+  const calls = callsIn(blocks)
   const io = testIo()
   for (const block of blocks) if (block.file !== undefined) writeBlock(block, join(io.cwd, block.file))
   const [, files = ""] =
@@ -38,7 +41,7 @@ test("the curl commands print what the page says", async () => {
   const ended = superstep(["serve", ...files.split(" "), "--port", "0", "--json"], io)
   await Promise.race([io.seen('"type":"listening"'), ended])
   const [, url = io.written.stderr] = /"url":"([^"]+)"/.exec(io.written.stdout) ?? []
-  expect(calls.length).toBeGreaterThan(5)
+  expect(calls.length).toBeGreaterThan(3)
   for (const { command, prints } of calls) {
     const actual = command.replaceAll(SHOWN_ADDRESS, url)
     const { stdout } = await promisify(execFile)("bash", ["-c", actual], { cwd: io.cwd })
@@ -49,7 +52,9 @@ test("the curl commands print what the page says", async () => {
 })
 
 test("the route handler for Next.js starts a run under its path", async () => {
-  const code = blocks.find(({ kind, text }) => kind === "ts" && text.includes("GET as POST"))?.text ?? ""
+  const code =
+    blocksOf("docs/server.md").find(({ kind, text }) => kind === "ts" && text.includes("GET as POST"))
+      ?.text ?? ""
   const folder = join(root, "tests", ".server-page")
   mkdirSync(folder, { recursive: true })
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

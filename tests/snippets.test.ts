@@ -2,13 +2,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { expectPrinted, root } from "./doc-blocks.test-support.ts"
+import { expectPrinted, ORDERED_PAGES, root } from "./doc-blocks.test-support.ts"
 import { typeProblems } from "./type-problems.test-support.ts"
 
 const folder = join(root, "tests", ".snippets")
 
 interface Snippet {
   readonly name: string
+  readonly page: string
   readonly file: string
   readonly code: string
 }
@@ -26,6 +27,7 @@ function markdownFiles(): string[] {
 const snippets: Snippet[] = markdownFiles().flatMap((file) =>
   [...readFileSync(join(root, file), "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match, i) => ({
     name: `${file}, block ${i + 1}`,
+    page: file,
     file: join(folder, `${file.replace(/\W+/g, "-")}-${i + 1}.ts`),
     code: match[1] as string,
   })),
@@ -46,9 +48,12 @@ test("every snippet compiles", { timeout: 120_000 }, () => {
   expect(typeProblems(snippets.map(({ file }) => file))).toEqual([])
 })
 
-test.each(snippets)("$name prints what it says", async ({ file, code }) => {
-  // A snippet may make files: they go with its folder.
-  const place = file.replace(/\.ts$/, "")
-  mkdirSync(place)
-  await expectPrinted(file, code, place)
-})
+test.each(snippets.filter(({ page }) => !ORDERED_PAGES.includes(page)))(
+  "$name prints what it says",
+  async ({ file, code }) => {
+    // A snippet may make files: they go with its folder.
+    const place = file.replace(/\.ts$/, "")
+    mkdirSync(place)
+    await expectPrinted(file, code, place)
+  },
+)

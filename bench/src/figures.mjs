@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { measuredCell, ratioTo } from "./report.mjs"
+import { pairedRatio } from "./statistics.mjs"
 import { costText, ratioText, shortNumber } from "./table.mjs"
 
 const folder = new URL("../results/", import.meta.url)
@@ -27,9 +28,12 @@ const benches = [
   "store",
   "postgres",
   "scaling",
+  "restate",
   "agents",
   "definitions",
   "command",
+  "server",
+  "studio",
   "growth",
   "retrieval",
   "sources",
@@ -228,6 +232,82 @@ function sustained({ engine, durable, postgres: onPostgres, scaling: fleets }) {
   return markdownTable(["", "steps/s", "queued runs/s"], cells)
 }
 
+/** The same work on Restate, beside the stores alone and plain Restate code. */
+function restate({ restate: result }) {
+  if (result === undefined) return notMeasured("restate")
+  const rows = Object.entries(RESTATE).flatMap(([id, { name, unit }]) => {
+    const { cells = [] } = result.sections[id] ?? {}
+    return cells.map(({ system, size, cost, samples }) => {
+      const plain = cells.find((cell) => cell.system === `plain ${system}` && cell.size === size)
+      const times = plain && ratioText(pairedRatio(samples, plain.samples))
+      return [
+        id === "answers" ? name : `${name}, ${shortNumber(size)}`,
+        system,
+        unit === undefined ? costText(cost, "ms") : `${shortNumber(1_000 / cost)} ${unit}/s`,
+        times ?? "",
+      ]
+    })
+  })
+  return markdownTable(["", "system", "measured", "times plain Restate code"], rows)
+}
+
+const RESTATE = {
+  steps: { name: "steps of one run", unit: "steps" },
+  runs: { name: "runs of one task, 64 at a time", unit: "runs" },
+  fanOut: { name: "fan-out, tasks of 5 ms", unit: "tasks" },
+  answers: { name: "from an answer to the end of its run, p50", unit: undefined },
+}
+
+/** The simulation of a large deployment. */
+function restateModel({ "restate-model": result }) {
+  if (result === undefined) return notMeasured("restate-model")
+  const { cells, cores } = result.sections.model
+  const rows = cells.map(({ shards, stations, stepsPerSecond, p50, p99 }) => [
+    shards,
+    ...stations.map(({ utilization }) => percent(utilization)),
+    shortNumber(stepsPerSecond),
+    p50 === undefined ? "" : `${costText(p50, "ms")} / ${costText(p99, "ms")}`,
+  ])
+  const header = [
+    "PostgreSQL servers, 16 cores each",
+    `Restate busy, ${cores.restate} cores`,
+    `workers busy, ${cores.workers} cores`,
+    "PostgreSQL busy",
+    "steps/s",
+    "a visit takes longer than its steps by, p50 / p99",
+  ]
+  return markdownTable(header, rows)
+}
+
+/** A workflow that does nothing, started and awaited over HTTP. */
+function starts({ server: result }) {
+  if (result === undefined) return notMeasured("server")
+  const rows = result.sections.requests.map(({ system, wall, cpu, wallRatio, cpuRatio }) => [
+    system,
+    `${costText(wall, "µs")} (${ratioText(wallRatio)})`,
+    `${costText(cpu, "µs")} (${ratioText(cpuRatio)})`,
+  ])
+  return markdownTable(["system", "time", "CPU of the server"], rows)
+}
+
+/** What else a server was asked to do. */
+function serving({ server: result }) {
+  if (result === undefined) return notMeasured("server")
+  const { watchers, "first-byte": first, waiting } = result.sections
+  const rows = [
+    [`memory of a watcher, ${shortNumber(watchers.watchers)} of one run`, costText(watchers.bytes, "B")],
+    [
+      "a token reaches all of them, p50 / p99",
+      `${costText(watchers.p50, "ms")} / ${costText(watchers.p99, "ms")}`,
+    ],
+    ["first byte of a stream, p50 / p99", `${costText(first.p50, "ms")} / ${costText(first.p99, "ms")}`],
+    [`memory of a run that waits, ${shortNumber(waiting.runs)} of them`, costText(waiting.bytes, "B")],
+    ["start of such a run, 16 at a time", costText(waiting.start, "ms")],
+    ["a page of 50 of their questions", costText(waiting.list, "ms")],
+  ]
+  return markdownTable(["", ""], rows)
+}
+
 /** Between `<!-- table: NAME -->` and `<!-- /table -->`. */
 const tables = {
   targets,
@@ -241,6 +321,10 @@ const tables = {
   scaling,
   saturation,
   sustained,
+  restate,
+  restateModel,
+  starts,
+  serving,
 }
 
 /** Rows of the comparison in README.md, by their first cell. */

@@ -1,23 +1,26 @@
 /** Runs the clerk, or resumes its run, and kills itself right after the n-th append is durable. */
-import { sqliteStore } from "superstep/sqlite"
+import type { RunResult } from "superstep"
+import { deadlyStore } from "../crash/deadly-store.ts"
+import { openWorker } from "../runtimes.ts"
+import { clusterOf } from "../stores.ts"
 import { clerk } from "./errand.ts"
 
 const [path = "", trail = "", runId = "", at = "0"] = process.argv.slice(2)
-const store = sqliteStore({ path })
-let appends = 0
-const deadly = {
-  ...store,
-  append: async (...args: Parameters<typeof store.append>) => {
-    await store.append(...args)
-    appends++
-    if (appends === Number(at)) process.kill(process.pid, "SIGKILL")
-  },
-}
+const { store, deadly } = deadlyStore(path, Number(at))
 const agent = clerk(trail)
 const known = (await store.run(runId)) !== undefined
-const run = known
-  ? agent.resume(runId, { store: deadly })
-  : agent.run("What does it cost?", { runId, store: deadly })
-const { status, outputs, usage } = await run.result
-console.log(JSON.stringify({ status, outputs, usage }))
+const PROMPT = "What does it cost?"
+if (clusterOf(path) === undefined) {
+  const run = known ? agent.resume(runId, { store: deadly }) : agent.run(PROMPT, { runId, store: deadly })
+  tell(await run.result)
+} else {
+  // Restate brings the run to this process, also one that a killed process left.
+  const { runtime, close } = await openWorker(path, { store: deadly, workflows: [agent] })
+  tell(await (known ? runtime.get(runId) : runtime.start(agent, PROMPT, { runId })).result)
+  await close()
+}
 await store.close()
+
+function tell({ status, outputs, usage }: Pick<RunResult, "status" | "outputs" | "usage">): void {
+  console.log(JSON.stringify({ status, outputs, usage }))
+}

@@ -15,7 +15,7 @@ let folder = ""
 let program = ""
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-paid-"))
-  program = await bundled(join(import.meta.dirname, "paying-child.ts"))
+  program = bundled(join(import.meta.dirname, "paying-child.ts"))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

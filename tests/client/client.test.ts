@@ -72,6 +72,15 @@ test("a run is cancelled", async () => {
   await expect(client.get(id).cancel()).rejects.toMatchObject({ code: "RUN_OVER", run: id })
 })
 
+test("a run is paused and resumed", async () => {
+  const client = await connect()
+  const { id } = await client.run("ask", null)
+  expect(await client.get(id).pause("lunch")).toMatchObject({ status: "paused" })
+  expect((await client.get(id).result()).status).toBe("paused")
+  expect(await client.get(id).resume()).toMatchObject({ id })
+  expect((await client.get(id).result()).status).toBe("waiting")
+})
+
 test("a start whose response is lost is sent again, and joins its run", async () => {
   let lost = 0
   const client = await connect({

@@ -13,13 +13,14 @@ import { all } from "./all.test-support.ts"
 import type { ServerJob, ServerMessage } from "./server-process.ts"
 import { tcpProxy } from "./tcp-proxy.test-support.ts"
 
-const RESTARTS = 2
+/** Of each server. */
+const RESTARTS = 1
 const CLIENTS = 4
 
 /** `address` returns that of a new store, given an empty folder. */
 export function rollingTests(address: (folder: string) => string): void {
   test("a rolling restart of two servers under load loses no event and no answer", async () => {
-    const program = await bundled(join(import.meta.dirname, "server-process.ts"))
+    const program = bundled(join(import.meta.dirname, "server-process.ts"))
     const folder = mkdtempSync(join(tmpdir(), "superstep-rolling-"))
     const job: ServerJob = { store: address(folder), trail: join(folder, "trail") }
     writeFileSync(job.trail, "")

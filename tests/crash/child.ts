@@ -5,7 +5,8 @@
 import { writeSync } from "node:fs"
 import type { JournalRecord, Run, Store } from "superstep"
 import { saveEvery } from "../../packages/engine/src/runtime/journal/load-run.ts"
-import { openStore } from "../stores.ts"
+import { openWorker } from "../runtimes.ts"
+import { clusterOf, openStore } from "../stores.ts"
 import { comeToEnd } from "./come-to-end.ts"
 import type { ChildMessage, Job, Kill, Target } from "./job.ts"
 import { type Outcome, scenarios, type Watch } from "./scenarios/index.ts"
@@ -36,17 +37,18 @@ class Death {
 
   around(store: Store): Store {
     const wrapped: Record<string, unknown> = { ...store }
-    for (const name of WRITES) {
-      const method = store[name] as (...args: unknown[]) => unknown
-      wrapped[name] = async (...args: unknown[]) => {
+    const counted = (name: string, method: (...args: never[]) => unknown) => {
+      return async (...args: unknown[]) => {
         const count = this.kill === undefined ? 0 : ++this.#writes
         const kill = this.kill !== undefined && "write" in this.kill ? this.kill : undefined
         if (kill?.write === count && kill.moment === "before") die(`before ${name}`)
-        const result = await method(...args)
+        const result = await method(...(args as never[]))
         if (kill?.write === count && kill.moment === "after") die(`after ${name}`)
         return result
       }
     }
+    for (const name of WRITES) wrapped[name] = counted(name, store[name])
+    wrapped.queue = { ...store.queue, claimNext: counted("claim", store.queue.claimNext) }
     return wrapped as unknown as Store
   }
 }
@@ -69,12 +71,21 @@ async function work({ scenario: name, runId }: Target, store: Store, death: Deat
     death.called(what)
   }
   const scenario = scenarios[name](watch)
-  const { workflow, input, run: options } = scenario
+  const { workflow, input, run: own } = scenario
   // A run that was killed before its first write never was.
   const isKnown = (await store.run(runId)) !== undefined
+  // On Restate this process is the worker too: Restate brings it the run, also one that a killed process left.
+  if (clusterOf(job.path) !== undefined) {
+    const options = { store, workflows: [workflow], maxTakeovers: 1_000 }
+    const { runtime, close } = await openWorker(job.path, options)
+    const run = isKnown ? runtime.get(runId) : runtime.start(workflow, input as never, { ...own, runId })
+    const outcome = await comeToEnd(scenario, run)
+    await close()
+    return outcome
+  }
   const run: Run = isKnown
     ? workflow.resume(runId, { store })
-    : workflow.run(input as never, { ...options, runId, store })
+    : workflow.run(input as never, { ...own, runId, store })
   return await comeToEnd(scenario, run)
 }
 

@@ -12,7 +12,7 @@ let folder = ""
 let program = ""
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-several-"))
-  program = await bundled(join(import.meta.dirname, "holder.ts"))
+  program = bundled(join(import.meta.dirname, "holder.ts"))
 })
 afterAll(() => {
   for (const one of all) one.signal("SIGKILL")

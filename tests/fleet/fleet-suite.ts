@@ -6,7 +6,7 @@ import { join } from "node:path"
 import * as fc from "fast-check"
 import type { StoredRun } from "superstep"
 import { afterAll, beforeAll, expect, inject, test } from "vitest"
-import { bundled } from "../bundled.ts"
+import { bundledTogether } from "../bundled.ts"
 import { openStore } from "../stores.ts"
 
 const WORKERS = 3
@@ -21,7 +21,8 @@ let folder = ""
 let program = ""
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-fleet-"))
-  program = await bundled(join(import.meta.dirname, "worker.ts"))
+  const file = join(import.meta.dirname, "worker.ts")
+  program = bundledTogether([file])(file)
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -59,16 +60,21 @@ async function survives({ runs: RUNS, kills: KILLS }: FleetSize, path: string): 
   const workers = await Promise.all(Array.from({ length: WORKERS }, () => worker(path, trail)))
   const store = openStore(path)
   for (const [i, victim] of victims.entries()) {
-    const dying = workers[victim] as ChildProcess
     const count = Math.floor(((i + 1) * RUNS) / KILLS)
-    // It has the new runs to itself until one is in progress: however fast processes start, it dies in the middle of it.
-    dying.send(count)
-    await until(async () => isUnderWay(trail, dying))
+    // One has the new runs to itself until one is in progress: however fast processes start, a worker dies in the middle of it. On
+    // a cluster, any of them may have got it.
+    workers[victim]?.send(count)
+    let place = -1
+    const inTurn = workers.map((_, turn) => (victim + turn) % WORKERS)
+    await until(async () => {
+      place = inTurn.find((one) => isUnderWay(trail, workers[one] as ChildProcess)) ?? -1
+      return place >= 0
+    })
     for (const one of workers) one.send(count)
-    await kill(dying)
+    await kill(workers[place] as ChildProcess)
     const next = await worker(path, trail)
     next.send(count)
-    workers[victim] = next
+    workers[place] = next
   }
   const runs = await allOver(RUNS, () => store.runs({ limit: 1_000 }))
   expect(runs).toHaveLength(RUNS)

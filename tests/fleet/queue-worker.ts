@@ -1,7 +1,8 @@
 /** A worker that claims limited runs from a store until it is killed. Every task leaves a line when it begins and ends. */
 import { appendFileSync } from "node:fs"
-import { node, Runtime, workflow } from "superstep"
-import { openStore } from "../stores.ts"
+import { node, workflow } from "superstep"
+import { openWorker } from "../runtimes.ts"
+import { problemsTo } from "./problems.ts"
 
 const [path = "", trail = ""] = process.argv.slice(2)
 const leave = (line: string) => appendFileSync(trail, `${line} ${process.pid}\n`)
@@ -27,15 +28,12 @@ const jobs = workflow("jobs", {
   )
   .build()
 
-const store = openStore(path)
-const runtime = new Runtime({
-  store,
+const { runtime } = await openWorker(path, {
   workflows: [jobs],
   concurrency: 3,
   maxTakeovers: 1_000,
-  onProblem: ({ runId, error }) => leave(`problem ${runId} ${error.message}`),
+  onProblem: problemsTo(leave),
 })
-await runtime.recover()
 process.on("message", async ({ tenant, count }: { readonly tenant: string; readonly count: number }) => {
   for (let n = 0; n < count; n++) await runtime.enqueue(jobs, { n, tenant }, { key: `${tenant} ${n}` })
   process.send?.("enqueued")

@@ -1,4 +1,4 @@
-/** Ten processes that fire the same schedules on one store, and are killed: each time has exactly one run. */
+/** Processes that fire the same schedules on one store, and are killed: each time has exactly one run. */
 import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest"
 import { bundled } from "../bundled.ts"
 import { openStore } from "../stores.ts"
 
-const PROCESSES = 10
+const PROCESSES = inject("isProof") ? 10 : 4
 const SCHEDULES = 3
 const TIMES = inject("isProof") ? 40 : 5
 const KILLS = inject("isProof") ? 30 : 4
@@ -19,7 +19,7 @@ let folder = ""
 let program = ""
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-schedules-"))
-  program = await bundled(join(import.meta.dirname, "schedule-worker.ts"))
+  program = bundled(join(import.meta.dirname, "schedule-worker.ts"))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

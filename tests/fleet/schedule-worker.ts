@@ -1,6 +1,7 @@
 /** A worker that fires and executes the schedules that its workflow declares, until it is killed. */
 import { node, Runtime, workflow } from "superstep"
 import { openStore } from "../stores.ts"
+import { problemsTo } from "./problems.ts"
 
 const [path = "", count = "1"] = process.argv.slice(2)
 const schedules = Array.from(
@@ -21,7 +22,7 @@ const runtime = new Runtime({
   store: openStore(path),
   workflows: [tick],
   maxTakeovers: 1_000,
-  onProblem: ({ error }) => process.send?.(`problem ${error.message}`),
+  onProblem: problemsTo((line) => process.send?.(line)),
 })
 await runtime.recover()
 process.on("disconnect", () => process.exit())

@@ -1,63 +1,40 @@
 /** Signals to runs whose workers are killed: each accepted signal is taken once, in order, though two senders send it. */
-import { type ChildProcess, fork } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import type { ChildProcess } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as fc from "fast-check"
-import { Runtime } from "superstep"
-import { afterAll, beforeAll, expect, inject, test } from "vitest"
-import { bundled } from "../bundled.ts"
+import type { Runtime } from "superstep"
+import { expect, inject, test } from "vitest"
+import { openCaller } from "../runtimes.ts"
 import { openStore } from "../stores.ts"
+import { answer, kill, killableWorkers } from "./killable-workers.ts"
 
 const RUNS = 4
-const SIGNALS = inject("isProof") ? 40 : 8
-const KILLS = inject("isProof") ? 20 : 3
+const SIZE = inject("isProof") ? { signals: 40, kills: 20 } : { signals: 8, kills: 3 }
 const WORKERS = 2
 const SEED = inject("seed")
 
-let folder = ""
-let program = ""
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "superstep-signals-"))
-  program = await bundled(join(import.meta.dirname, "signal-worker.ts"))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-function answer(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve) => child.once("message", resolve))
-}
-
-async function worker(...args: string[]): Promise<ChildProcess> {
-  const child = fork(program, args, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] })
-  await answer(child)
-  return child
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once("exit", resolve))
-  child.kill("SIGKILL")
-  await ended
-}
+const fleet = killableWorkers("signal")
 
 /** `addressOf` gives the store of the test, in a folder of its own. */
-export function signalTest(addressOf: (folder: string) => string): void {
+export function signalTest(addressOf: (folder: string) => string, size = SIZE): void {
   test(
-    `every accepted signal is taken once while ${KILLS} of ${WORKERS} workers are killed`,
+    `every accepted signal is taken once while ${size.kills} of ${WORKERS} workers are killed`,
     {
       timeout: 300_000,
     },
-    () => deliversAll(addressOf(folder)),
+    () => deliversAll(addressOf(fleet.folder), size),
   )
 }
 
-async function deliversAll(path: string): Promise<void> {
-  const trail = join(folder, "trail")
-  const workers = await Promise.all(Array.from({ length: WORKERS }, () => worker(path, trail)))
+async function deliversAll(path: string, { signals: SIGNALS, kills: KILLS }: typeof SIZE): Promise<void> {
+  const trail = join(fleet.folder, "trail")
+  const workers = await Promise.all(Array.from({ length: WORKERS }, () => fleet.start(path, trail)))
   const [first] = workers as [ChildProcess]
   first.send({ runs: RUNS, count: SIGNALS })
   await answer(first)
   const stores = [openStore(path), openStore(path)]
-  const senders = stores.map((store) => new Runtime({ store, workflows: [], recover: false }))
+  const senders = await Promise.all(stores.map((store) => openCaller(path, { store, workflows: [] })))
   const counts = { accepted: 0, stored: 0 }
   const send = async (runtime: Runtime, run: number, n: number) => {
     const delivery = await runtime.signal({ key: `key ${run}` }, "add", n, { id: `signal ${n}` })
@@ -75,7 +52,7 @@ async function deliversAll(path: string): Promise<void> {
     const due = Math.floor(((i + 0.5) * RUNS * SIGNALS) / KILLS)
     while (counts.accepted < due) await later()
     await kill(workers[victim] as ChildProcess)
-    workers[victim] = await worker(path, trail)
+    workers[victim] = await fleet.start(path, trail)
   }
   const expected = Array.from({ length: SIGNALS }, (_, n) => n)
   const sum = expected.reduce((one, other) => one + other, 0)

@@ -1,7 +1,8 @@
 /** A worker that executes runs which gather signals, in the run and in sub-workflows, until it is killed. */
 import { appendFileSync } from "node:fs"
-import { type Context, node, Runtime, workflow } from "superstep"
-import { openStore } from "../stores.ts"
+import { type Context, node, workflow } from "superstep"
+import { openWorker } from "../runtimes.ts"
+import { problemsTo } from "./problems.ts"
 
 const [path = "", trail = ""] = process.argv.slice(2)
 
@@ -23,15 +24,12 @@ const gather = workflow("gather")
   )
   .build()
 
-const store = openStore(path)
-const runtime = new Runtime({
-  store,
+const { runtime } = await openWorker(path, {
   workflows: [gather],
   evictAfter: 300,
   maxTakeovers: 1_000,
-  onProblem: ({ runId, error }) => appendFileSync(trail, `problem ${runId} ${error.message}\n`),
+  onProblem: problemsTo((line) => appendFileSync(trail, `${line}\n`)),
 })
-await runtime.recover()
 process.on("message", async ({ runs, count }: { readonly runs: number; readonly count: number }) => {
   for (let n = 0; n < runs; n++) await runtime.enqueue(gather, count, { runId: `run ${n}`, key: `key ${n}` })
   process.send?.("enqueued")

@@ -1,60 +1,36 @@
 /** Workers on one store whose tasks and requests share limits, and that are killed: limits hold, and every run ends. */
-import { type ChildProcess, fork } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import type { ChildProcess } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as fc from "fast-check"
-import { afterAll, beforeAll, expect, inject, test } from "vitest"
-import { bundled } from "../bundled.ts"
+import { expect, inject, test } from "vitest"
 import { openStore } from "../stores.ts"
+import { answer, kill, killableWorkers } from "./killable-workers.ts"
 
-const RUNS = inject("isProof") ? 400 : 50
-const KILLS = inject("isProof") ? 20 : 3
+const SIZE = inject("isProof") ? { runs: 400, kills: 20 } : { runs: 50, kills: 3 }
 const WORKERS = 3
 const SEED = inject("seed")
 /** How many there may be at the same time. */
 const MAX = { big: 2, small: 2, request: 2 } as const
 const MAX_TASKS = 4
 
-let folder = ""
-let program = ""
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "superstep-slots-"))
-  program = await bundled(join(import.meta.dirname, "slot-worker.ts"))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-function answer(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve) => child.once("message", resolve))
-}
-
-async function worker(...args: string[]): Promise<ChildProcess> {
-  const child = fork(program, args, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] })
-  await answer(child)
-  return child
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once("exit", resolve))
-  child.kill("SIGKILL")
-  await ended
-}
+const fleet = killableWorkers("slot")
 
 /** `addressOf` gives the store of the test, in a folder of its own. */
-export function slotTest(addressOf: (folder: string) => string): void {
+export function slotTest(addressOf: (folder: string) => string, size = SIZE): void {
   test(
-    `limits of nodes and models hold while ${KILLS} of ${WORKERS} workers on one store are killed`,
+    `limits of nodes and models hold while ${size.kills} of ${WORKERS} workers on one store are killed`,
     {
       timeout: 120_000,
     },
-    () => limitsHold(addressOf(folder)),
+    () => limitsHold(addressOf(fleet.folder), size),
   )
 }
 
-async function limitsHold(path: string): Promise<void> {
-  const trail = join(folder, "trail")
+async function limitsHold(path: string, { runs: RUNS, kills: KILLS }: typeof SIZE): Promise<void> {
+  const trail = join(fleet.folder, "trail")
   const lines = () => (existsSync(trail) ? readFileSync(trail, "utf8").trim().split("\n") : [])
-  const workers = await Promise.all(Array.from({ length: WORKERS }, () => worker(path, trail)))
+  const workers = await Promise.all(Array.from({ length: WORKERS }, () => fleet.start(path, trail)))
   const [first] = workers as [ChildProcess]
   first.send({ count: RUNS })
   await answer(first)
@@ -64,9 +40,10 @@ async function limitsHold(path: string): Promise<void> {
     const due = Math.floor(((i + 0.5) * RUNS) / KILLS)
     while (lines().filter(isEnd).length < due) await later()
     const dying = workers[victim] as ChildProcess
-    await kill(dying)
+    // From here on it may be dead, and what it executed begins elsewhere.
     killed.set(String(dying.pid), lines().length)
-    workers[victim] = await worker(path, trail)
+    await kill(dying)
+    workers[victim] = await fleet.start(path, trail)
   }
   const store = openStore(path)
   while ((await store.runs({ status: ["queued", "running", "waiting"], limit: 1 })).length > 0) await later()
@@ -88,19 +65,19 @@ function check(all: readonly string[], killed: ReadonlyMap<string, number>): Rec
   const most: Record<string, number> = {}
   const open = new Map<string, { readonly kind: string; readonly pid: string }>()
   for (const [i, line] of all.entries()) {
-    for (const [pid, at] of killed) {
-      if (at === i) for (const [id, by] of open) if (by.pid === pid) open.delete(id)
-    }
+    const isAlive = (by: { readonly pid: string } | undefined) =>
+      by !== undefined && i < (killed.get(by.pid) ?? all.length)
     const [what, kind = "", n = "", pid = ""] = line.split(" ")
     const id = `${kind} ${n}`
     if (what === "end") open.delete(id)
     else {
-      expect(open.has(id), `SEED=${SEED}, line ${i}: ${id} is in progress twice`).toBe(false)
+      expect(isAlive(open.get(id)), `SEED=${SEED}, line ${i}: ${id} is in progress twice`).toBe(false)
       open.set(id, { kind, pid })
     }
-    const ofKind = [...open.values()].filter((one) => one.kind === kind).length
+    const inProgress = [...open.values()].filter(isAlive)
+    const ofKind = inProgress.filter((one) => one.kind === kind).length
     expect(ofKind, `SEED=${SEED}, line ${i}: ${kind}`).toBeLessThanOrEqual(MAX[kind as keyof typeof MAX])
-    const tasks = [...open.values()].filter((one) => one.kind !== "request").length
+    const tasks = inProgress.filter((one) => one.kind !== "request").length
     expect(tasks, `SEED=${SEED}, line ${i}`).toBeLessThanOrEqual(MAX_TASKS)
     most[kind] = Math.max(most[kind] ?? 0, ofKind)
     most.tasks = Math.max(most.tasks ?? 0, tasks)

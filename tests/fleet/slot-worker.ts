@@ -3,10 +3,11 @@
  * task and every request leaves a line when it begins and ends.
  */
 import { appendFileSync } from "node:fs"
-import { node, Runtime, workflow } from "superstep"
+import { node, workflow } from "superstep"
 import { agent } from "superstep/agents"
 import { providerLimits } from "superstep/models"
-import { openStore } from "../stores.ts"
+import { openWorker } from "../runtimes.ts"
+import { problemsTo } from "./problems.ts"
 
 const [path = "", trail = ""] = process.argv.slice(2)
 const leave = (line: string) => appendFileSync(trail, `${line} ${process.pid}\n`)
@@ -58,15 +59,12 @@ const writer = agent({
 })
 
 const jobs = workflow("jobs").chain(fetching, writer).build()
-const store = openStore(path)
-const runtime = new Runtime({
-  store,
+const { runtime } = await openWorker(path, {
   workflows: [jobs],
   concurrency: 6,
   maxTakeovers: 1_000,
-  onProblem: ({ runId, error }) => leave(`problem ${runId} ${error.message}`),
+  onProblem: problemsTo(leave),
 })
-await runtime.recover()
 process.on("message", async ({ count }: { readonly count: number }) => {
   for (let n = 0; n < count; n++) {
     await runtime.enqueue(jobs, { n, tenant: n % 10 === 0 ? "small" : "big" }, { key: `${n}` })

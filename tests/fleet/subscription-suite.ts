@@ -18,7 +18,7 @@ let program = ""
 const all: Subscriber[] = []
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-subscriptions-"))
-  program = await bundled(join(import.meta.dirname, "subscriber.ts"))
+  program = bundled(join(import.meta.dirname, "subscriber.ts"))
 })
 afterAll(() => {
   for (const one of all) one.signal("SIGKILL")

@@ -3,22 +3,24 @@
  * until it is killed. Every step leaves a line in the trail before its result is recorded.
  */
 import { appendFileSync } from "node:fs"
-import { Runtime } from "superstep"
+import { openWorker } from "../runtimes.ts"
 import { openStore } from "../stores.ts"
 import { errand } from "./errand.ts"
+import { problemsTo } from "./problems.ts"
 
 const [path = "", trail = ""] = process.argv.slice(2)
 const flow = errand((line) => appendFileSync(trail, `${line}\n`))
 const store = openStore(path)
-const runtime = new Runtime({
+const { runtime } = await openWorker(path, {
   store,
   workflows: [flow],
   // So short that holders sometimes seem dead: a slow holder must do no harm.
   lease: 1_000,
   evictAfter: 0,
-  onProblem: ({ runId, error }) => appendFileSync(trail, `problem ${runId} ${error.message}\n`),
+  // Kills are no fault of the runs.
+  maxTakeovers: 1_000,
+  onProblem: problemsTo((line) => appendFileSync(trail, `${line}\n`)),
 })
-await runtime.recover()
 let [next, count, isStarting] = [0, 0, false]
 process.on("message", (requested: number) => {
   count = requested

@@ -26,7 +26,7 @@ export type WorkerCommand =
       readonly input: number
     }
   | { readonly type: "respond"; readonly id: string; readonly runId: string; readonly value: string }
-  /** Handlers of `long` end. */
+  /** Handlers of `long` end, and the step of `halves` that waits. */
   | { readonly type: "finish" }
   /** The computer's clock is set forward. */
   | { readonly type: "clock"; readonly by: number }
@@ -86,6 +86,17 @@ const flows = {
       await ctx.step(`${i}`, async () => {
         effect(ctx, `${i}`)
         await pause(20)
+        return process.pid
+      })
+    }
+    return count
+  }),
+  /** As `steps`, but the step in the middle ends when the process receives `finish`. */
+  halves: node("halves", async (count: number, ctx) => {
+    for (let i = 0; i < count; i++) {
+      await ctx.step(`${i}`, async () => {
+        effect(ctx, `${i}`)
+        if (i === count / 2) await finished
         return process.pid
       })
     }

@@ -8,7 +8,7 @@ import { Process } from "../crash/processes.ts"
 import { openStore } from "../stores.ts"
 import type { WorkerCommand, WorkerJob, WorkerMessage, WorkflowName } from "./worker.ts"
 
-const program = await bundled(join(import.meta.dirname, "worker.ts"))
+const program = bundled(join(import.meta.dirname, "worker.ts"))
 
 export interface Effect {
   readonly runId: string

@@ -9,7 +9,7 @@ import { bundled } from "../bundled.ts"
 import { Process } from "../crash/processes.ts"
 import type { TalkerCommand, TalkerMessage } from "./talker.ts"
 
-const program = await bundled(join(import.meta.dirname, "talker.ts"))
+const program = bundled(join(import.meta.dirname, "talker.ts"))
 
 class Talker {
   readonly process: Process<TalkerMessage>

@@ -32,8 +32,8 @@ function project(missing: string, others: readonly string[]): string {
 
 const model = (name: string) =>
   `const { resolveModel } = await import("superstep/models")
-   const env = { OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k", AZURE_API_KEY: "k", AZURE_RESOURCE_NAME: "r" }
-   await resolveModel({ provider: "${name}", model: "m", baseUrl: "http://127.0.0.1:1" }, { env })`
+   const config = { provider: "${name}", model: "m", baseUrl: "http://127.0.0.1:1", tokenKey: "KEY" }
+   await resolveModel(config, { env: { KEY: "k", AZURE_RESOURCE_NAME: "r", AWS_REGION: "r" } })`
 const retrieval = (use: string) => `const retrieval = await import("@superstep/retrieval")\n${use}`
 
 interface Case {
@@ -55,6 +55,12 @@ const CASES: Readonly<Record<string, Case>> = {
   "@ai-sdk/openai": { use: model("openai") },
   "@ai-sdk/anthropic": { use: model("anthropic") },
   "@ai-sdk/azure": { use: model("azure") },
+  "@ai-sdk/amazon-bedrock": { use: model("amazon-bedrock") },
+  "@ai-sdk/deepseek": { use: model("deepseek") },
+  "@ai-sdk/google": { use: model("google") },
+  "@ai-sdk/groq": { use: model("groq") },
+  "@ai-sdk/mistral": { use: model("mistral") },
+  "@ai-sdk/xai": { use: model("xai") },
   "@ai-sdk/openai-compatible": { use: model("openai-compatible") },
   "ollama-ai-provider-v2": { use: model("ollama") },
   pg: { use: retrieval('await retrieval.postgresDatabase({ id: "d" }).query("SELECT 1")') },
@@ -100,8 +106,8 @@ const CASES: Readonly<Record<string, Case>> = {
 }
 
 test("every optional package has a case here", () => {
-  // The engine is an optional peer of the client, which names it where it needs it.
-  const optional = tarballs.flatMap(optionalOf).filter((name) => name !== "@superstep/engine")
+  // Peers of ours are named where they are needed: the engine by the client, MCP by the server.
+  const optional = tarballs.flatMap(optionalOf).filter((name) => !name.startsWith("@superstep/"))
   expect(Object.keys(CASES).sort()).toEqual([...new Set(optional)].sort())
 })
 

@@ -10,7 +10,7 @@ import { newAddress } from "./schemas.test-support.ts"
 
 test("a watcher in another process sees live events as they happen, in order with the journaled ones", async () => {
   const address = newAddress()
-  const program = await bundled(join(import.meta.dirname, "../live/talker.ts"))
+  const program = bundled(join(import.meta.dirname, "../live/talker.ts"))
   const store = openStore(address)
   const runtime = new Runtime({ store, workflows: [] })
   const holder = new Process<TalkerMessage>(program, { path: address })

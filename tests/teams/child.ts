@@ -1,18 +1,9 @@
 /** Runs the team, or resumes its run, and kills itself right after the n-th append is durable. */
-import { sqliteStore } from "superstep/sqlite"
+import { deadlyStore } from "../crash/deadly-store.ts"
 import { desk } from "./desk.ts"
 
 const [path = "", trail = "", runId = "", at = "0"] = process.argv.slice(2)
-const store = sqliteStore({ path })
-let appends = 0
-const deadly = {
-  ...store,
-  append: async (...args: Parameters<typeof store.append>) => {
-    await store.append(...args)
-    appends++
-    if (appends === Number(at)) process.kill(process.pid, "SIGKILL")
-  },
-}
+const { store, deadly } = deadlyStore(path, Number(at))
 const team = desk(trail)
 const known = (await store.run(runId)) !== undefined
 const run = known ? team.resume(runId, { store: deadly }) : team.run("How many?", { runId, store: deadly })

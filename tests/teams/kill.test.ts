@@ -1,13 +1,11 @@
 /** A process that runs a magentic team is killed behind writes all along: the answer is the same, nothing is paid twice. */
-import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bundled } from "../bundled.ts"
+import { printedBy } from "../crash/deadly-store.ts"
 
-const run = promisify(execFile)
 /** Every write is tried by the simulator, beside the code; here, some for real. */
 const EVERY = 5
 
@@ -15,19 +13,12 @@ let folder = ""
 let program = ""
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-teams-"))
-  program = await bundled(join(import.meta.dirname, "child.ts"))
+  program = bundled(join(import.meta.dirname, "child.ts"))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What the process printed; undefined when it was killed. */
-async function child(path: string, trail: string, at: number): Promise<string | undefined> {
-  return await run(process.execPath, [program, path, trail, "r", String(at)]).then(
-    ({ stdout }) => stdout,
-    (error: { signal?: string; stderr: string }) => {
-      if (error.signal !== "SIGKILL") throw new Error(error.stderr, { cause: error })
-      return undefined
-    },
-  )
+function child(path: string, trail: string, at: number): Promise<string | undefined> {
+  return printedBy(program, path, trail, "r", String(at))
 }
 
 test("after a kill the team continues where it was, and no model call is repeated", {

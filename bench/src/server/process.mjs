@@ -1,5 +1,5 @@
-// A server to measure, in a process of its own: `hono`, a bare route with one insert, or `superstep`. Answers its parent's
-// questions about its memory and its CPU time.
+// A server to measure, in a process of its own: `hono`, a bare route with one insert, `superstep`, or one of peers.mjs. Answers
+// its parent's questions about its memory and its CPU time.
 import { randomUUID } from "node:crypto"
 import { createServer as createHttpServer } from "node:http"
 import { performance } from "node:perf_hooks"
@@ -10,9 +10,10 @@ import { Hono } from "hono"
 import { node, Runtime, workflow } from "superstep"
 import { sqliteStore } from "superstep/sqlite"
 import { openDatabase } from "../durable/database.mjs"
+import { langgraph, mastra } from "./peers.mjs"
 
-const [system, path] = process.argv.slice(2)
-const port = await { hono, superstep }[system]()
+const [system, path, folder] = process.argv.slice(2)
+const port = await { hono, superstep, langgraph, mastra }[system](path, folder)
 
 process.on("message", (question) => {
   const { user, system: kernel } = process.cpuUsage()

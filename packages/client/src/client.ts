@@ -27,6 +27,11 @@ interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
 
+interface Creating extends Abortable {
+  /** A second request with the same key returns the first one's run. Default: a random one, so that a lost response is repeated. */
+  readonly key?: string | undefined
+}
+
 export interface StartOptions extends Omit<Start, "input">, Abortable {
   /** A second start with the same key joins the first one's run. Default: a random one, so that a lost response is repeated. */
   readonly key?: string | undefined
@@ -67,6 +72,10 @@ export interface RunHandle {
   events(options?: EventOptions): AsyncGenerator<RunEvent, void>
   /** Status `cancelling`: the process that executes the run has not confirmed it yet. */
   cancel(reason?: string, options?: Abortable): Promise<RouteOutput<"POST /v1/runs/{run}/cancel">["data"]>
+  /** Status `pausing`: the process that executes the run has not confirmed it yet. */
+  pause(reason?: string, options?: Abortable): Promise<RouteOutput<"POST /v1/runs/{run}/pause">["data"]>
+  /** Continues a paused run. Status `resuming`: the process that executes the run has not confirmed it yet. */
+  resume(options?: Abortable): Promise<RouteOutput<"POST /v1/runs/{run}/resume">["data"]>
   respond(
     request: string,
     value: unknown,
@@ -79,11 +88,11 @@ export interface RunHandle {
     options?: Abortable & { readonly id?: string | undefined },
   ): Promise<"taken" | "stored">
   /** A new run that shares the past of this one up to a point. */
-  fork(options?: Routes["POST /v1/runs/{run}/fork"]["body"] & Abortable): Promise<RunHandle>
+  fork(options?: Routes["POST /v1/runs/{run}/fork"]["body"] & Creating): Promise<RunHandle>
   /** A new run that runs the part again that failed. */
-  retry(options?: Routes["POST /v1/runs/{run}/retry"]["body"] & Abortable): Promise<RunHandle>
+  retry(options?: Routes["POST /v1/runs/{run}/retry"]["body"] & Creating): Promise<RunHandle>
   /** A new run that runs again from the start, or from a later part on. */
-  rerun(options?: Routes["POST /v1/runs/{run}/rerun"]["body"] & Abortable): Promise<RunHandle>
+  rerun(options?: Routes["POST /v1/runs/{run}/rerun"]["body"] & Creating): Promise<RunHandle>
   /** Deletes the run, which must have ended. */
   remove(options?: Abortable): Promise<void>
 }
@@ -146,10 +155,15 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
   const path = { run }
   async function created(
     part: "fork" | "retry" | "rerun",
-    body: object,
-    signal: AbortSignal | undefined,
+    { signal, key = randomKey(), ...body }: Creating & object = {},
   ): Promise<RunHandle> {
-    const { data } = await requestTo(transport, `POST /v1/runs/{run}/${part}`, { path, body, signal })
+    const headers = { "idempotency-key": key }
+    const { data } = await requestTo(transport, `POST /v1/runs/{run}/${part}`, {
+      path,
+      body,
+      headers,
+      signal,
+    })
     return client.get(data.id)
   }
   return {
@@ -174,6 +188,12 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
     async cancel(reason, call) {
       return (await client.request("POST /v1/runs/{run}/cancel", { path, body: { reason }, ...call })).data
     },
+    async pause(reason, call) {
+      return (await client.request("POST /v1/runs/{run}/pause", { path, body: { reason }, ...call })).data
+    },
+    async resume(call) {
+      return (await client.request("POST /v1/runs/{run}/resume", { path, body: {}, ...call })).data
+    },
     async respond(request, value, { by, signal } = {}) {
       const { data } = await client.request("POST /v1/runs/{run}/requests/{request}/answer", {
         path: { run, request },
@@ -186,9 +206,9 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
       const body = { name, value, id }
       return (await client.request("POST /v1/runs/{run}/signal", { path, body, signal })).data.delivery
     },
-    fork: ({ signal, ...body } = {}) => created("fork", body, signal),
-    retry: ({ signal, ...body } = {}) => created("retry", body, signal),
-    rerun: ({ signal, ...body } = {}) => created("rerun", body, signal),
+    fork: (call) => created("fork", call),
+    retry: (call) => created("retry", call),
+    rerun: (call) => created("rerun", call),
     async remove(call) {
       await client.request("DELETE /v1/runs/{run}", { path, ...call })
     },
@@ -198,6 +218,8 @@ function handleOf(transport: Transport, client: Client, run: string): RunHandle 
 /** Routes that have the same effect when they are sent twice, besides all that only read. */
 const REPEATABLE: ReadonlySet<Route> = new Set<Route>([
   "POST /v1/runs/{run}/cancel",
+  "POST /v1/runs/{run}/pause",
+  "POST /v1/runs/{run}/resume",
   "POST /v1/runs/{run}/requests/{request}/answer",
 ])
 

@@ -1,11 +1,10 @@
 /** Both sides with real agents: one that uses a server's tools, and one that is served as a tool. */
-import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js"
+import { Client, InMemoryTransport } from "@modelcontextprotocol/client"
 import { agent } from "@superstep/engine/agents"
 import { scriptedModel } from "@superstep/engine/models"
 import { expect, onTestFinished, test } from "vitest"
 import { everything, opened } from "./client/tool-use.test-support.ts"
-import { servedTools } from "./server/served-tools.ts"
+import { ownTools } from "./server/serve-mcp.ts"
 import { newSession } from "./server/session.ts"
 
 test("an agent uses the tools of a server, survives its crash, and sees the error", async () => {
@@ -33,9 +32,9 @@ test("an agent is served as a tool with text as input", async () => {
     model: scriptedModel(["Roses are red."]),
   })
   const options = { agents: [poet] }
-  const tools = servedTools(options)
+  const tools = ownTools(options)
   const [ours, theirs] = InMemoryTransport.createLinkedPair()
-  await newSession(tools, options).server.connect(ours)
+  await newSession(tools, {}).server.connect(ours)
   const client = new Client({ name: "test", version: "1.0.0" })
   await client.connect(theirs)
   onTestFinished(async () => {

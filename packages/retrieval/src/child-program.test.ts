@@ -2,10 +2,12 @@ import { spawnSync } from "node:child_process"
 import { createRequire } from "node:module"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { expect, onTestFinished, test } from "vitest"
+import { bundled } from "../../../tests/bundled.ts"
 import { ChildProgram } from "./child-program.ts"
 
-const ECHO = new URL("./child-program-echo.test-support.ts", import.meta.url)
-const PATIENT = { timeout: 20_000 }
+const SOURCE = new URL("./child-program-echo.test-support.ts", import.meta.url)
+const ECHO = pathToFileURL(bundled(fileURLToPath(SOURCE)))
+const PATIENT = { timeout: 60_000 }
 
 function program(settings = {}) {
   const child = new ChildProgram<object, unknown>(ECHO, settings)
@@ -88,13 +90,13 @@ test("nothing is answered after it is closed", async () => {
 test("an idle process does not keep ours alive (P4)", () => {
   const script = `
     import { ChildProgram } from ${JSON.stringify(new URL("./child-program.ts", import.meta.url).href)}
-    const child = new ChildProgram(new URL(${JSON.stringify(ECHO.href)}), {})
-    console.log((await child.ask({ say: "done" }, { timeout: 20000 })).echo)`
+    const child = new ChildProgram(new URL(${JSON.stringify(SOURCE.href)}), {})
+    console.log((await child.ask({ say: "done" }, { timeout: 120000 })).echo)`
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href
   const { status, stdout } = spawnSync(
     process.execPath,
-    ["--import", tsx, "--input-type=module", "--eval", script],
-    { encoding: "utf8", timeout: 30_000, cwd: fileURLToPath(new URL(".", import.meta.url)) },
+    ["--conditions=@superstep/source", "--import", tsx, "--input-type=module", "--eval", script],
+    { encoding: "utf8", timeout: 150_000, cwd: fileURLToPath(new URL(".", import.meta.url)) },
   )
   expect({ status, stdout }).toEqual({ status: 0, stdout: "done\n" })
 })

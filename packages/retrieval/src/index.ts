@@ -27,7 +27,7 @@ export {
   type Rerank,
 } from "./index/document-index.ts"
 export { type Documents, type DocumentsInOptions, documentsIn } from "./index/documents-in.ts"
-export type { Embeddings } from "./index/embeddings/embeddings.ts"
+export { type Embeddings, offlineEmbeddings } from "./index/embeddings/embeddings.ts"
 export {
   defaultEmbeddings,
   type EmbeddingModel,
@@ -36,18 +36,16 @@ export {
   type ProviderEmbeddingsOptions,
   providerEmbeddings,
 } from "./index/embeddings/named-embeddings.ts"
-export { offlineEmbeddings } from "./index/embeddings/offline-embeddings.ts"
 export type { DocumentType } from "./index/readers/read-document.ts"
 export type { EmbeddedWith } from "./index/vectors.ts"
 export { type MemoryIndexOptions, memoryIndex, type OwnerMemoryIndex } from "./memory/memory-index.ts"
 export { type SourceRankerOptions, schemaRetriever, sourceRanker } from "./schema/source-ranker.ts"
-export type { ProfileOptions } from "./sql/cached-profile.ts"
-export type { FileReport } from "./sql/file-sources.ts"
 export { type FileDatabase, type FilesOptions, fileDatabase } from "./sql/files.ts"
 export type { LoadOptions, LoadProgress } from "./sql/load-tables.ts"
 export { type MysqlOptions, mysqlDatabase } from "./sql/mysql.ts"
 export { type PostgresConnection, type PostgresOptions, postgresDatabase } from "./sql/postgres.ts"
 export { type PostgresIndex, type PostgresIndexOptions, postgresIndex } from "./sql/postgres-index.ts"
+export type { ProfileOptions } from "./sql/profile-tables.ts"
 export type { QueryLimits } from "./sql/queries.ts"
 export { type SqliteOptions, sqliteDatabase } from "./sql/sqlite.ts"
-export { cacheFolder } from "./sql/table-cache.ts"
+export { cacheFolder, type FileReport } from "./sql/table-cache.ts"

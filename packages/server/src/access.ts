@@ -3,7 +3,7 @@
  * its runs have the tenant as a label, and its threads and keys have it as a prefix. Whatever belongs to somebody else does
  * not exist for it: the answer is 404, as for an id that nobody has.
  */
-import { type Runtime, type StoredRun, SuperstepError } from "@superstep/engine"
+import { type Runtime, type StoredRun, SuperstepError, VERSION_LABEL } from "@superstep/engine"
 import type { Context, MiddlewareHandler } from "hono"
 import { problem } from "./problem.ts"
 
@@ -26,6 +26,8 @@ export interface Principal {
 
 export interface PrincipalKey {
   readonly id: string
+  /** It starts no runs. */
+  readonly isPaused?: boolean | undefined
   readonly budget?:
     | {
         readonly usd?: number | undefined
@@ -34,6 +36,9 @@ export interface PrincipalKey {
       }
     | undefined
   readonly rateLimit?: { readonly requests: number; readonly seconds: number } | undefined
+  readonly quota?:
+    | { readonly runsPerDay?: number | undefined; readonly concurrentRuns?: number | undefined }
+    | undefined
 }
 
 /** What is asked of a principal beyond its role. */
@@ -52,15 +57,25 @@ export interface Env {
     principal: Principal
     /** Checks that need the server's options, for `needs`; returns a refusal. */
     check: (c: Context<Env>, starts: boolean) => Promise<Response | undefined>
+    /** What the audit log says besides: a reason. */
+    note: string | undefined
   }
 }
+
+/** Who sends a request that brings its own proof, such as a signature. It may see nothing. */
+export const NOBODY: Principal = { id: "anonymous", role: "viewer", tenant: "", workflows: [] }
+
+/** For the configuration of a route that needs no key, because each request brings its own proof. */
+export const PUBLIC = { "x-role": "none" }
 
 /** Without authentication, every client that reaches the server acts as its owner. */
 export const OWNER: Principal = { id: "owner", role: "admin" }
 
-const TENANT_LABEL = "superstep.tenant"
+export const TENANT_LABEL = "superstep.tenant"
 /** The id of the API key that started a run. */
 export const KEY_LABEL = "superstep.key"
+/** The chat that a run belongs to, for clients that send a whole conversation each time. */
+export const CHAT_LABEL = "superstep.chat"
 
 /**
  * For the configuration of a route: only principals with this role, or a higher one, reach its handler. A route that
@@ -87,6 +102,13 @@ export function maySee({ workflows }: Principal, workflow: string): boolean {
   return workflows === undefined || workflows.includes(workflow)
 }
 
+/** Whether the principal may see, create and change something that is allowed this much, such as a key or a webhook. */
+export function isManaged(principal: Principal, scope: Pick<Principal, "tenant" | "workflows">): boolean {
+  if (principal.tenant !== undefined && scope.tenant !== principal.tenant) return false
+  if (principal.workflows === undefined) return true
+  return scope.workflows?.every((one) => maySee(principal, one)) ?? false
+}
+
 /** The run, if it exists and the principal may see it; else throws RUN_UNKNOWN. */
 export async function visibleRun(
   c: Context<Env>,
@@ -104,14 +126,42 @@ export function isVisible(principal: Principal, { workflow, labels }: StoredRun)
   return maySee(principal, workflow) && (tenant === undefined || labels?.[TENANT_LABEL] === tenant)
 }
 
+/**
+ * Throws OPTION_INVALID unless the run that a page begins after is one of the list. Without its place the list would end here,
+ * as if there were no more; and one of another tenant must not differ from none.
+ */
+export async function checkCursor(
+  { store }: Runtime,
+  runId: string,
+  isListed: (run: StoredRun) => boolean,
+): Promise<void> {
+  const run = await store.run(runId)
+  if (run !== undefined && isListed(run)) return
+  const text = `cursor: there is no run "${runId}" any more. Start again at the first page.`
+  throw new SuperstepError("OPTION_INVALID", text)
+}
+
 type Labels = Readonly<Record<string, string>>
 
+/** Names of labels that begin so are the server's. */
+const RESERVED = "superstep."
+
 /** The labels of a new run, with the tenant and the key of the principal. */
-export function tenantLabels(principal: Principal, labels: Labels | undefined): Labels | undefined {
+export function tenantLabels(
+  principal: Principal,
+  labels: Labels | undefined,
+  chat?: string,
+): Labels | undefined {
   const { key } = principal
-  if (labels?.[KEY_LABEL] !== undefined) throw labelReserved(KEY_LABEL)
+  const reserved = Object.keys(labels ?? {}).find((name) => name.startsWith(RESERVED))
+  if (reserved !== undefined) throw labelReserved(reserved)
   const own = queryLabels(principal, labels)
-  return key === undefined ? own : { ...own, [KEY_LABEL]: key.id }
+  if (key === undefined && chat === undefined) return own
+  return {
+    ...own,
+    ...(key !== undefined && { [KEY_LABEL]: key.id }),
+    ...(chat !== undefined && { [CHAT_LABEL]: tenantName(principal, chat) }),
+  }
 }
 
 /** The labels of a run that the principal makes of another one: those of that run, with the key of the principal. */
@@ -133,7 +183,7 @@ function labelReserved(name: string): SuperstepError {
 /** Labels as their owner wrote them. */
 export function ownLabels(labels: StoredRun["labels"]): Labels | undefined {
   if (labels === undefined) return undefined
-  const { [TENANT_LABEL]: _, [KEY_LABEL]: __, ...own } = labels
+  const { [TENANT_LABEL]: _, [KEY_LABEL]: __, [VERSION_LABEL]: ___, [CHAT_LABEL]: ____, ...own } = labels
   return Object.keys(own).length === 0 ? undefined : own
 }
 

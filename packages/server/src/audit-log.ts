@@ -1,7 +1,7 @@
 /**
  * The audit log: who did what, when, and with which outcome, for every request of an authenticated principal that may change
  * something. Entries are records whose ids sort the newest first. They have the parameters of the route, never the query, the
- * body or a header.
+ * body or a header; a route may add a reason.
  */
 import { randomBytes } from "node:crypto"
 import { z } from "@hono/zod-openapi"
@@ -27,6 +27,7 @@ export const auditEntrySchema = z
     route: z.string().openapi({ description: "For example `/v1/runs/:run/cancel`." }),
     params: z.record(z.string(), z.string()),
     status: z.number().int(),
+    note: z.string().optional().openapi({ description: "The reason that the request gave." }),
   })
   .openapi("AuditEntry")
 
@@ -61,6 +62,7 @@ export class AuditLog {
         shown(name, value),
       ])
       const { id: who, tenant } = principal
+      const note = c.get("note") as string | undefined
       const entry: AuditEntry = {
         at: Date.now(),
         who,
@@ -69,6 +71,7 @@ export class AuditLog {
         route,
         params: Object.fromEntries(params),
         status: c.res.status,
+        ...(note !== undefined && { note }),
       }
       await this.#add(entry).catch(this.#report)
     }

@@ -33,25 +33,62 @@ export function eventResponse(
   signals: { readonly request: AbortSignal; readonly drain: AbortSignal },
 ): Response {
   const write = format === "sse" ? sse : ndjson
-  const signal = AbortSignal.any([signals.request, signals.drain])
-  const frames = textOf(feeds, run, write, options, signal)
-  const body = new ReadableStream<string>({
+  const frames = (client: AbortSignal) =>
+    textOf(feeds, run, write, options, AbortSignal.any([client, signals.drain]))
+  return streamResponse(signals.request, frames, format === "sse" ? EVENT_STREAM : "application/x-ndjson")
+}
+
+export const EVENT_STREAM = "text/event-stream; charset=utf-8"
+
+/** A response whose body arrives in pieces, until its client leaves. */
+export function streamResponse(
+  request: AbortSignal,
+  make: (client: AbortSignal) => AsyncGenerator<string, void>,
+  type: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const left = new AbortController()
+  const frames = make(AbortSignal.any([request, left.signal]))
+  const batches = batchesOf(frames)
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await frames.next()
+      const { done, value } = await batches.next()
       if (done) controller.close()
-      else controller.enqueue(value)
+      else controller.enqueue(encoder.encode(value))
     },
     async cancel() {
+      left.abort()
+      // Not of the batches, which may wait for the next frame.
       await frames.return(undefined)
     },
-  }).pipeThrough(new TextEncoderStream())
-  return new Response(body, {
-    headers: {
-      "content-type": format === "sse" ? "text/event-stream; charset=utf-8" : "application/x-ndjson",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-    },
   })
+  const fixed = { "content-type": type, "cache-control": "no-store", "x-accel-buffering": "no" }
+  return new Response(body, { headers: { ...headers, ...fixed } })
+}
+
+const MAX_BATCH = 65_536
+
+/**
+ * Frames that are ready in the same turn of the event loop, as one text: a past of thousands of events is written in a few
+ * pieces, and a new event alone without delay.
+ */
+async function* batchesOf(frames: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  let next = frames.next()
+  for (;;) {
+    const first = await next
+    if (first.done) return
+    let text = first.value
+    next = frames.next()
+    const turn = new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined)))
+    while (text.length < MAX_BATCH) {
+      const arrived = await Promise.race([next, turn])
+      if (arrived === undefined || arrived.done) break
+      text += arrived.value
+      next = frames.next()
+    }
+    yield text
+  }
 }
 
 interface Writer {
@@ -84,24 +121,39 @@ async function* textOf(
 ): AsyncGenerator<string, void> {
   const events = feeds.watch(run.runId, after, signal)
   let status = hasEnded(run) ? run.status : undefined
-  let next = events.next()
+  for await (const event of withHeartbeats(events, heartbeat)) {
+    if (event === undefined) {
+      yield write.heartbeat
+      continue
+    }
+    if (event.type === "run.finished" && pathOf(event).length === 0) status = event.status
+    const isChosen = types === undefined || types.has(event.type)
+    if (isChosen && (depth === undefined || pathOf(event).length <= depth)) yield write.event(event)
+  }
+  // A runtime that closes ends its events too, perhaps before the server's signal: only an end that was seen is one.
+  const isOver = !signal.aborted && status !== undefined
+  yield write.end(isOver ? { reason: "ended", status } : { reason: "reconnect" })
+}
+
+/** The values of the source, and undefined for every time so many milliseconds that nothing came. */
+export async function* withHeartbeats<T>(
+  source: AsyncGenerator<T, void>,
+  milliseconds: number,
+): AsyncGenerator<T | undefined, void> {
+  let next = source.next()
   try {
     for (;;) {
-      const arrived = await within(next, heartbeat)
+      const arrived = await within(next, milliseconds)
       if (arrived === undefined) {
-        yield write.heartbeat
+        yield undefined
         continue
       }
-      if (arrived.done) break
-      next = events.next()
-      const event = arrived.value
-      if (event.type === "run.finished" && pathOf(event).length === 0) status = event.status
-      const isChosen = types === undefined || types.has(event.type)
-      if (isChosen && (depth === undefined || pathOf(event).length <= depth)) yield write.event(event)
+      if (arrived.done) return
+      next = source.next()
+      yield arrived.value
     }
-    yield write.end(signal.aborted ? { reason: "reconnect" } : { reason: "ended", status })
   } finally {
-    await events.return(undefined)
+    await source.return(undefined)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * One reader of a run's events for any number of watchers. The feed keeps the latest events; a watcher that is behind them
- * reads the store by itself until it has caught up.
+ * reads the store by itself until it has caught up. Live events that the feed no longer keeps are replaced by a `live.gap`.
  */
 import type { RunEvent, Runtime } from "@superstep/engine"
 import { isLive } from "@superstep/engine/protocol"
@@ -20,6 +20,13 @@ export class Feeds {
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime
+  }
+
+  /** How many clients watch a run. */
+  get watching(): number {
+    let sum = 0
+    for (const { watchers } of this.#feeds.values()) sum += watchers
+    return sum
   }
 
   /** Events after the number `after`, until the run has ended or `signal` aborts. */
@@ -83,6 +90,8 @@ class Feed {
   watchers = 0
   /** Of the events that are kept, the first one follows the journaled event with this number. */
   #from: number
+  /** Live events that followed that journaled event were dropped. */
+  #hasGap = false
   #kept: Kept[] = []
   /** How many events were dropped before `#kept`. */
   #dropped = 0
@@ -128,7 +137,10 @@ class Feed {
     if (this.#kept.length > 2 * MAX_KEPT) {
       const dropped = this.#kept.splice(0, MAX_KEPT)
       this.#dropped += dropped.length
-      this.#from = dropped.at(-1)?.seq ?? this.#from
+      const last = dropped.at(-1)?.seq ?? this.#from
+      this.#hasGap =
+        (this.#hasGap && last === this.#from) || dropped.some((one) => one.seq === last && isLive(one.event))
+      this.#from = last
     }
     this.#wakeAll()
   }
@@ -147,6 +159,12 @@ class Feed {
     const first = this.#kept.findIndex(({ event, seq }) => seq > after || (seq === after && isLive(event)))
     let at = this.#dropped + (first === -1 ? this.#kept.length : first)
     let seq = after
+    const next = this.#kept[first]
+    // Journaled events are read from the store again. Live ones are gone: the watcher learns that, not how many it has seen.
+    if (after === this.#from && this.#hasGap && next !== undefined) {
+      const { runId, at } = next.event
+      yield { type: "live.gap", runId, seq: Math.max(1, after), at, path: [] }
+    }
     for (;;) {
       if (at < this.#dropped) return { over: false, seq }
       const kept = this.#kept[at - this.#dropped]

@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import type { RequestQuery, StoredRequest } from "@superstep/engine"
 import type { Context } from "hono"
-import { type Env, isVisible, needs, principalOf, visibleRun } from "./access.ts"
+import { checkCursor, type Env, isVisible, needs, principalOf, visibleRun } from "./access.ts"
 import { body, failure, requestSchema } from "./schemas.ts"
 import type { Services } from "./services.ts"
 
@@ -19,6 +19,7 @@ export function addInboxRoutes(app: OpenAPIHono<Env>, services: Services): void 
   ) {
     const visible: StoredRequest[] = []
     let after = cursor === undefined ? undefined : position(cursor)
+    if (after !== undefined) await checkCursor(runtime, after.runId, (run) => isVisible(principalOf(c), run))
     for (;;) {
       const rows = await runtime.requests({ ...query, after, limit: count })
       for (const row of rows) {
@@ -38,7 +39,7 @@ export function addInboxRoutes(app: OpenAPIHono<Env>, services: Services): void 
       ...needs("viewer"),
       summary: "List questions to people, oldest first",
       request: {
-        query: z.object({
+        query: z.strictObject({
           run: z.string().optional(),
           workflow: z.string().optional(),
           to: z.string().optional(),
@@ -104,11 +105,55 @@ export function addInboxRoutes(app: OpenAPIHono<Env>, services: Services): void 
       return c.json({ delivery }, 200)
     },
   )
+
+  app.openapi(
+    createRoute({
+      method: "post",
+      path: "/v1/runs/{run}/requests/{request}/escalate",
+      ...needs("operator"),
+      summary: "Pass a question on to somebody else",
+      description: "Its deadline, and who is asked after that, stay as they are.",
+      request: {
+        params: z.object({ run: z.string(), request: z.string() }),
+        body: {
+          required: true,
+          content: {
+            "application/json": {
+              schema: z
+                .object({
+                  to: z.string().min(1).max(1_000),
+                  note: z.string().max(10_000).optional().openapi({ description: "For that person." }),
+                })
+                .strict(),
+            },
+          },
+        },
+      },
+      responses: {
+        200: {
+          description: "Journaled, or `stored` for the next process that executes the run.",
+          content: { "application/json": { schema: z.object({ delivery: z.enum(["taken", "stored"]) }) } },
+        },
+        404: failure("No such run or question."),
+        409: failure("It is no longer open."),
+      },
+    }),
+    async (c) => {
+      const { run, request } = c.req.valid("param")
+      const { to, note } = c.req.valid("json")
+      const { runId } = await visibleRun(c, services, run)
+      const by = principalOf(c).id
+      const delivery = await runtime.escalate(runId, request as StoredRequest["id"], { to, note, by })
+      return c.json({ delivery }, 200)
+    },
+  )
 }
 
 function position(cursor: string) {
   const [run = "", ...rest] = cursor.split("/")
-  return { runId: decodeURIComponent(run), id: rest.join("/") as StoredRequest["id"] }
+  // As a query: a cursor that somebody changed may not be UTF-8, which `decodeURIComponent` would throw for.
+  const runId = new URLSearchParams(`run=${run.replaceAll("+", "%2B")}`).get("run") ?? ""
+  return { runId, id: rest.join("/") as StoredRequest["id"] }
 }
 
 function requestData(request: StoredRequest): z.infer<typeof requestSchema> {

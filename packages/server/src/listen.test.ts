@@ -1,7 +1,9 @@
 /** The server where it is put: on a port, under a path, with a log. */
+import { once } from "node:events"
 import { request as httpRequest } from "node:http"
+import { connect, type Socket } from "node:net"
 import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
-import { expect, onTestFinished, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import type { RequestLog } from "./access-log.ts"
 import { type ListenOptions, listen } from "./listen.ts"
 import { createServer, type Server, type ServerOptions } from "./server.ts"
@@ -82,4 +84,77 @@ test("the access log has routes and principals, and nothing that a path, a query
     { method: "GET", route: "/v1/workflows", status: 401, principal: undefined },
   ])
   expect(JSON.stringify(log)).not.toContain("canary")
+})
+
+describe("limits", () => {
+  async function listening(limits: ListenOptions["limits"], options: Partial<ServerOptions> = {}) {
+    const found = await listen(serve(options), { port: 0, limits })
+    onTestFinished(() => found.close())
+    return found.port
+  }
+  const opened = async (port: number): Promise<Socket> => {
+    const socket = connect(port, "127.0.0.1")
+    // A server that closes a connection may reset it.
+    socket.on("error", () => undefined)
+    onTestFinished(() => void socket.destroy())
+    await once(socket, "connect")
+    return socket
+  }
+  /** What the server sent until it closed the connection. */
+  const answerTo = async (port: number, text: string): Promise<string> => {
+    const socket = await opened(port)
+    let answer = ""
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      answer += chunk
+    })
+    socket.write(text)
+    await once(socket, "close")
+    return answer
+  }
+  const START =
+    "POST /v1/workflows/greet/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+
+  test("a client that does not finish its headers or its body is cut off, and others are answered", async () => {
+    const port = await listening({ request: 400 })
+    const slow = [
+      answerTo(port, "GET /healthz HTTP/1.1\r\nhost: loc"),
+      answerTo(port, `${START}content-length: 100\r\n\r\n{"inp`),
+    ]
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
+    for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^(?:HTTP\/1\.1 408|$)/)
+  })
+
+  test("headers of more than 16 KB and bodies that are too large are refused, with and without a length", async () => {
+    const port = await listening({}, { maxBody: 1_000 })
+    const large = JSON.stringify({ input: "x".repeat(2_000) })
+    const header = `GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ${"x".repeat(20_000)}\r\n\r\n`
+    expect(await answerTo(port, header)).toMatch(/^HTTP\/1\.1 431 /)
+    const counted = `${START}connection: close\r\ncontent-length: ${large.length}\r\n\r\n${large}`
+    expect(await answerTo(port, counted)).toMatch(/^HTTP\/1\.1 413 [\s\S]*BODY_TOO_LARGE/)
+    const chunk = `${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`
+    const chunked = `${START}connection: close\r\ntransfer-encoding: chunked\r\n\r\n${chunk}`
+    expect(await answerTo(port, chunked)).toMatch(/^HTTP\/1\.1 413 [\s\S]*BODY_TOO_LARGE/)
+  })
+
+  test.each([{ connections: 0 }, { headers: -1 }, { request: 1.5 }])("%j is refused", async (limits) => {
+    await expect(listening(limits)).rejects.toMatchObject({ code: "OPTION_INVALID" })
+  })
+
+  test("further connections are closed at once, and one that ends makes room", async () => {
+    const port = await listening({ connections: 2 })
+    const [first] = [await opened(port), await opened(port)]
+    const refused = await opened(port)
+    await once(refused, "close")
+    first?.end()
+    if (first !== undefined) await once(first, "close")
+    await expect
+      .poll(
+        async () =>
+          await fetch(`http://127.0.0.1:${port}/healthz`).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+      )
+      .toBe(200)
+  })
 })

@@ -18,6 +18,17 @@ export interface ListenOptions {
   readonly host?: string | undefined
   /** Listens to other machines although nobody is authenticated. */
   readonly insecure?: boolean | undefined
+  readonly limits?: ListenLimits | undefined
+}
+
+/** What one client may take from the others. */
+export interface ListenLimits {
+  /** At the same time; further ones are closed at once. Default: 10,000. */
+  readonly connections?: number | undefined
+  /** Milliseconds that a client has to send its headers: at most those for the request. Default: 10,000. */
+  readonly headers?: number | undefined
+  /** Milliseconds that a client has to send a whole request. Default: 60,000. */
+  readonly request?: number | undefined
 }
 
 /**
@@ -42,21 +53,26 @@ export interface Listening {
 
 const DEFAULT_PORT = 4_111
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"])
-/** Milliseconds: a client that sends its headers or its body more slowly is cut off. */
-const HEADERS_TIMEOUT = 10_000
-const REQUEST_TIMEOUT = 60_000
-const MAX_CONNECTIONS = 10_000
+/** Milliseconds between looks for slow clients. Node's own 30 s would give each of them that much more. */
+const LOOK_FOR_SLOW = 5_000
 /** Milliseconds that a server that closes waits for the first byte of a connection. Clients open some in advance. */
 const FIRST_BYTE_TIMEOUT = 200
 
 export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {
   const { port = DEFAULT_PORT, host = "127.0.0.1", insecure = false } = options
   if (server.isOpen && !insecure && !LOOPBACK.has(host)) throw unprotected(host)
+  checkLimits(options.limits)
+  const { connections = 10_000, request = 60_000, headers = Math.min(10_000, request) } = options.limits ?? {}
   const http = createHttpServer(
-    { headersTimeout: HEADERS_TIMEOUT, requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: 16_384 },
+    {
+      headersTimeout: headers,
+      requestTimeout: request,
+      connectionsCheckingInterval: Math.min(LOOK_FOR_SLOW, headers, request),
+      maxHeaderSize: 16_384,
+    },
     nodeHandler(insecure ? server : ofThisMachine(server)),
   )
-  http.maxConnections = MAX_CONNECTIONS
+  http.maxConnections = connections
   const sockets = new Set<Socket>()
   http.on("connection", (socket) => {
     sockets.add(socket)
@@ -114,6 +130,15 @@ async function close(
   ]
   await closed
   for (const timer of timers) clearTimeout(timer)
+}
+
+/** Node would take 0 for no limit at all. */
+function checkLimits(limits: ListenLimits = {}): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === undefined || (Number.isInteger(value) && value >= 1)) continue
+    const text = `limits.${name} must be a whole number of at least 1, not ${value}.`
+    throw new SuperstepError("OPTION_INVALID", text)
+  }
 }
 
 function unprotected(host: string): SuperstepError {

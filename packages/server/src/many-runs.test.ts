@@ -187,3 +187,26 @@ test("recorded runs are replayed against the workflow as it is now", async () =>
   expect((await post(server, "/v1/replay", { definition: "none", last: 1 })).status).toBe(404)
   expect((await post(server, "/v1/replay", { definition: "buy" })).status).toBe(422)
 })
+
+test("runs are listed and acted on by when they were created", async () => {
+  const { server, runtime } = serve()
+  const ids = await started(server, runtime, "buy", [1, 2])
+  const list = async (query: string) => {
+    const headers = { authorization: "ada" }
+    const response = await server.fetch(new Request(`http://local/v1/runs?${query}`, { headers }))
+    const { runs = [] } = (await response.json()) as { runs?: { id: string; createdAt: number }[] }
+    return { status: response.status, runs }
+  }
+  const { runs } = await list("")
+  const times = runs.map(({ createdAt }) => createdAt)
+  const [first, last] = [Math.min(...times), Math.max(...times)]
+  expect((await list(`since=${first}&until=${last + 1}`)).runs).toHaveLength(ids.length)
+  expect((await list(`since=${last + 1}`)).runs).toEqual([])
+  expect((await list(`until=${first}`)).runs).toEqual([])
+  expect((await list("since=yesterday")).status).toBe(422)
+  const dry = async (filter: object) =>
+    (await post(server, "/v1/runs/bulk", { action: "delete", filter, dryRun: true })).results.length
+  expect([await dry({ since: first }), await dry({ since: last + 1 }), await dry({ until: first })]).toEqual([
+    2, 0, 0,
+  ])
+})

@@ -3,7 +3,7 @@ import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { type RunQuery, type StoredRun, SuperstepError } from "@superstep/engine"
 import {
   type Env,
-  inheritedLabels,
+  maySee,
   needs,
   type Principal,
   principalOf,
@@ -11,9 +11,11 @@ import {
   tenantName,
   visibleRun,
 } from "./access.ts"
+import type { StartedWorkflow } from "./catalog.ts"
+import { loadedVersion } from "./definitions/stored-definitions.ts"
 import { problemIn } from "./problem.ts"
 import { FROM_START } from "./run-actions.ts"
-import { runData, startRun, visibleRuns, visibleWorkflow } from "./runs.ts"
+import { ENDED, runData, startRun, traceOf, visibleRuns, visibleWorkflow, workflowUnknown } from "./runs.ts"
 import {
   type ACTIONS,
   batchSchema,
@@ -31,10 +33,11 @@ import type { Services } from "./services.ts"
 type Action = (typeof ACTIONS)[number]
 type Status = NonNullable<z.infer<typeof bulkSchema>["filter"]["status"]>[number]
 
-const ENDED = ["completed", "failed", "cancelled", "limit"] as const
 /** The runs that an action is for. */
 const STATUSES_FOR: { readonly [action in Action]: readonly Status[] } = {
-  cancel: ["queued", "running", "waiting", "quarantined"],
+  cancel: ["queued", "running", "waiting", "paused", "quarantined"],
+  pause: ["queued", "running", "waiting"],
+  resume: ["paused"],
   retry: ["failed", "limit"],
   rerun: ENDED,
   delete: ENDED,
@@ -71,10 +74,11 @@ function addBatchRoute(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const workflow = visibleWorkflow(principal, services, c.req.valid("param").workflow)
+      const workflow = await visibleWorkflow(principal, services, c.req.valid("param").workflow)
+      const trace = traceOf(c.req.header("traceparent"))
       const begun = c.req.valid("json").runs.map(async (start) => {
         try {
-          const runId = await startRun(principal, services, workflow, start).stored()
+          const runId = await startRun(principal, services, workflow, { ...start, trace }).stored()
           return { run: runData(principal, await visibleRun(c, services, runId)) }
         } catch (error) {
           return { problem: problemIn(error, services.report) }
@@ -91,12 +95,20 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
   /** The part of a result that tells what was done. */
   async function act(principal: Principal, action: Action, run: StoredRun, reason: string | undefined) {
     const { runId } = run
-    const labels = inheritedLabels(principal, run)
+    const labels = await services.catalog.copyLabels(principal, run)
     switch (action) {
       case "cancel":
         return (await runtime.cancel(runId, reason, { timeout: 0 })) === "taken"
           ? { outcome: "cancelled" }
           : { outcome: "cancelling" }
+      case "pause":
+        return (await runtime.pause(runId, { reason, by: principal.id, timeout: 0 })) === "taken"
+          ? { outcome: "paused" }
+          : { outcome: "pausing" }
+      case "resume":
+        return (await runtime.resume(runId, { by: principal.id, timeout: 0 })) === "taken"
+          ? { outcome: "resumed" }
+          : { outcome: "resuming" }
       case "retry":
         return { outcome: "created", run: await runtime.rerun(runId, { labels }) }
       case "rerun":
@@ -112,7 +124,7 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
       method: "post",
       path: "/v1/runs/bulk",
       ...needs("operator", { starts: true }),
-      summary: "Cancel, retry, rerun or delete the runs that a filter finds",
+      summary: "Cancel, pause, resume, retry, rerun or delete the runs that a filter finds",
       description:
         "Newest first, up to `limit` runs. `dryRun` lists them and changes nothing. Without `status`: the runs that the action is for.",
       request: { body: { required: true, content: { "application/json": { schema: bulkSchema } } } },
@@ -152,7 +164,7 @@ function addBulkRoute(app: OpenAPIHono<Env>, services: Services): void {
 function queryOf(
   principal: Principal,
   action: Action,
-  { status, thread, key, labels, ...filter }: z.infer<typeof bulkSchema>["filter"],
+  { status, thread, key, labels, since, until, ...filter }: z.infer<typeof bulkSchema>["filter"],
 ): RunQuery {
   const allowed = STATUSES_FOR[action]
   const wrong = status?.find((one) => !allowed.includes(one))
@@ -166,7 +178,22 @@ function queryOf(
     thread: tenantName(principal, thread),
     key: tenantName(principal, key),
     labels: queryLabels(principal, labels),
+    created: { from: since, until },
   }
+}
+
+/** A workflow of text that is not stored. Throws DEFINITION_INVALID. */
+async function unsaved(
+  principal: Principal,
+  { definitions }: Services,
+  name: string,
+  text: string,
+): Promise<StartedWorkflow> {
+  if (!maySee(principal, name)) throw workflowUnknown(name)
+  const { definition, diagnostics } = await definitions.check(name, text)
+  if (definition !== undefined) return loadedVersion(definition, undefined).workflow as StartedWorkflow
+  const first = diagnostics.find(({ severity }) => severity === "error")
+  throw new SuperstepError("DEFINITION_INVALID", first?.message ?? "The definition is not valid.")
 }
 
 function addReplayRoute(app: OpenAPIHono<Env>, services: Services): void {
@@ -176,7 +203,7 @@ function addReplayRoute(app: OpenAPIHono<Env>, services: Services): void {
       method: "post",
       path: "/v1/replay",
       ...needs("author"),
-      summary: "Replay recorded runs against a workflow of this server",
+      summary: "Replay recorded runs against a workflow of this server, or against text that is not stored",
       description:
         "No model is called and nobody is asked: recorded results of steps and people are used. Handlers run again.",
       request: { body: { required: true, content: { "application/json": { schema: replaySchema } } } },
@@ -188,9 +215,12 @@ function addReplayRoute(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const { definition, ...choice } = c.req.valid("json")
+      const { definition, text, version, ...choice } = c.req.valid("json")
       const { runs, last } = { runs: undefined, last: 0, ...choice }
-      const workflow = visibleWorkflow(principal, services, definition)
+      const workflow =
+        text === undefined
+          ? await visibleWorkflow(principal, services, definition, version)
+          : await unsaved(principal, services, definition, text)
       const query = { workflow: definition, status: ENDED, labels: queryLabels(principal, undefined) }
       const found =
         runs === undefined ? await visibleRuns(runtime, principal, query, undefined, last + 1) : undefined

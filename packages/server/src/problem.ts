@@ -20,29 +20,50 @@ export interface Problem {
 
 const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   NOT_ALLOWED: 403,
+  DEFINITION_UNKNOWN: 404,
+  INDEX_UNKNOWN: 404,
   KEY_UNKNOWN: 404,
+  SCHEDULE_UNKNOWN: 404,
+  THREAD_UNKNOWN: 404,
+  VERSION_UNKNOWN: 404,
   RUN_UNKNOWN: 404,
   WORKFLOW_UNKNOWN: 404,
+  WEBHOOK_UNKNOWN: 404,
+  DELIVERY_UNKNOWN: 404,
+  HOOK_UNKNOWN: 404,
+  LINK_UNKNOWN: 404,
   REQUEST_UNKNOWN: 404,
   INPUT_INVALID: 422,
+  NOT_SERIALISABLE: 422,
   REQUEST_INVALID: 422,
   OPTION_INVALID: 422,
   FLOW_KEY_INVALID: 422,
   SIGNAL_INVALID: 422,
+  SCHEDULE_INVALID: 422,
+  DEFINITION_INVALID: 422,
   REPLAY_STUCK: 422,
   SUPERSTEP_UNKNOWN: 422,
   SEQ_UNKNOWN: 422,
   TASK_UNKNOWN: 422,
   NODE_UNKNOWN: 422,
   PATH_UNKNOWN: 422,
+  UNKNOWN_CHANNEL: 422,
+  OUTPUT_MISSING: 422,
   VALUE_TOO_LARGE: 413,
   SIGNALS_FULL: 429,
+  DEFINITION_CONFLICT: 409,
+  DEFINITION_READ_ONLY: 409,
+  SCHEDULE_TAKEN: 409,
+  KEY_BUDGET_USED_UP: 429,
+  KEY_PAUSED: 429,
+  KEY_QUOTA_USED_UP: 429,
   REQUEST_ANSWERED: 409,
   REQUEST_EXPIRED: 409,
   REQUEST_NOT_OPEN: 409,
   KEY_REVOKED: 409,
   KEY_TAKEN: 409,
   RUN_EXISTS: 409,
+  COMMAND_UNKNOWN: 409,
   RUN_HELD: 409,
   RUN_KEPT: 409,
   RUN_OVER: 409,
@@ -51,6 +72,7 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   RUN_NOT_FAILED: 409,
   THREAD_BUSY: 409,
   GRAPH_CHANGED: 409,
+  PACKAGE_MISSING: 501,
   AUTH_UNAVAILABLE: 503,
   RUNTIME_CLOSED: 503,
   STORE_AWAY: 503,
@@ -70,6 +92,7 @@ const TITLES: Readonly<Record<number, string>> = {
   422: "Invalid",
   429: "Too many requests",
   500: "Internal error",
+  501: "Not implemented",
   503: "Unavailable",
 }
 
@@ -80,6 +103,16 @@ export function problem(
   more: Pick<Problem, "run" | "problems"> = {},
 ): Response {
   return responseOf(problemData(status, code, detail, more))
+}
+
+/** With more fields, which RFC 9457 allows. */
+export function problemWith(
+  status: ContentfulStatusCode,
+  code: string,
+  detail: string,
+  more: object,
+): Response {
+  return responseOf({ ...problemData(status, code, detail), ...more })
 }
 
 function problemData(
@@ -103,8 +136,9 @@ export function problemOf(error: unknown, report: (error: unknown) => void): Res
 
 /** The same as data: one of several results. */
 export function problemIn(error: unknown, report: (error: unknown) => void): Problem {
+  // Thrown by the framework, for a body that is not JSON.
   if (error instanceof HTTPException)
-    return problemData(error.status as ContentfulStatusCode, "HTTP", error.message)
+    return problemData(error.status as ContentfulStatusCode, "REQUEST_INVALID", `${error.message}.`)
   if (isSuperstepError(error)) {
     const status = STATUS[error.code]
     if (status !== undefined) return problemData(status, error.code, error.message, { run: error.run })
@@ -125,7 +159,7 @@ export function invalidRequest(result: Failed, _: Context): Response | undefined
   const place = result.target === "json" ? "body" : (result.target ?? "request")
   const problems = result.error.issues.map(({ path, message }) => ({
     in: [place, ...path.map(String)].join("."),
-    message,
+    message: message.endsWith("received undefined") ? "Required." : message,
   }))
   const first = problems[0]
   const detail = first === undefined ? "The request is not valid." : `${first.in}: ${first.message}`

@@ -14,6 +14,15 @@ const MAX_AGE = 600
 /** For a response that does not bring its own: it may load nothing, and be shown in no frame. */
 const POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** For every response. Strict-Transport-Security is left to the proxy that terminates TLS: it holds for the whole host. */
+const ALWAYS = [
+  ["cross-origin-opener-policy", "same-origin"],
+  ["cross-origin-resource-policy", "same-origin"],
+  ["referrer-policy", "no-referrer"],
+  ["x-content-type-options", "nosniff"],
+  ["x-frame-options", "DENY"],
+] as const
+
 /** Origins such as `https://app.example.com`. Throws OPTION_INVALID. */
 export function crossOrigin(origins: readonly string[]): MiddlewareHandler<Env> {
   for (const origin of origins) {
@@ -24,8 +33,20 @@ export function crossOrigin(origins: readonly string[]): MiddlewareHandler<Env> 
   return cors({
     origin: [...origins],
     allowMethods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
-    allowHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id", "prefer"],
-    exposeHeaders: ["location", "ratelimit", "ratelimit-policy", "retry-after"],
+    allowHeaders: [
+      "a2a-extensions",
+      "a2a-version",
+      "authorization",
+      "content-type",
+      "idempotency-key",
+      "last-event-id",
+      "mcp-method",
+      "mcp-name",
+      "mcp-protocol-version",
+      "mcp-session-id",
+      "prefer",
+    ],
+    exposeHeaders: ["location", "mcp-session-id", "ratelimit", "ratelimit-policy", "retry-after"],
     maxAge: MAX_AGE,
   })
 }
@@ -42,8 +63,28 @@ export const forgeryCheck: MiddlewareHandler<Env> = async (c, next) => {
   )
 }
 
-export const contentPolicy: MiddlewareHandler<Env> = async (c, next) => {
+const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
+
+/**
+ * Refuses pages of origins that are not allowed, whatever they send. A page that reaches a local server under the name of its
+ * own site (DNS rebinding) has the same origin as the server: where nobody is authenticated, that is not enough.
+ */
+export function originRefusal(
+  { headers, url }: Request,
+  { origins, isOpen }: { readonly origins: readonly string[]; readonly isOpen: boolean },
+): Response | undefined {
+  const origin = headers.get("origin")
+  if (origin === null || origins.includes(origin)) return undefined
+  const from = URL.canParse(origin) ? new URL(origin) : undefined
+  if (from !== undefined && LOOPBACK.test(from.hostname)) return undefined
+  if (!isOpen && from !== undefined && from.host === new URL(url).host) return undefined
+  return problem(403, "NOT_ALLOWED", "Pages of this origin are not allowed. Add it to the server's cors.")
+}
+
+export const protectiveHeaders: MiddlewareHandler<Env> = async (c, next) => {
   await next()
-  if (!c.res.headers.has("content-security-policy")) c.res.headers.set("content-security-policy", POLICY)
-  if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store")
+  const { headers } = c.res
+  for (const [name, value] of ALWAYS) headers.set(name, value)
+  if (!headers.has("content-security-policy")) headers.set("content-security-policy", POLICY)
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store")
 }

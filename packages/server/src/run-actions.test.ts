@@ -1,5 +1,14 @@
 /** What a client does to a run: signal, update, fork, rerun, retry, cancel. */
-import { channel, memoryStore, node, Runtime, replace, type Store, workflow } from "@superstep/engine"
+import {
+  channel,
+  memoryStore,
+  node,
+  pastEvents,
+  Runtime,
+  replace,
+  type Store,
+  workflow,
+} from "@superstep/engine"
 import { afterEach, expect, test } from "vitest"
 import type { Principal } from "./access.ts"
 import { createServer, type Server } from "./server.ts"
@@ -198,4 +207,57 @@ test("a cancellation that is not journaled in time is answered with 202, and car
   for await (const _ of run.events());
   expect(await run.result).toMatchObject({ status: "cancelled" })
   expect((await post(server, `/v1/runs/${run.id}/cancel`, {})).status).toBe(409)
+})
+
+test("a run is paused and resumed: 200 when journaled, 202 while its process does not answer", async () => {
+  const store = memoryStore()
+  const runtime = runtimeOn(store)
+  const server = serve(runtime)
+  const run = runtime.start(letter, "Ada", { labels: { "superstep.tenant": "a" } })
+  await run.result
+  const path = `/v1/runs/${run.id}`
+  const paused = await post(server, `${path}/pause`, { reason: "audit" })
+  expect([paused.status, paused.body]).toMatchObject([200, { status: "paused" }])
+  expect((await post(server, `${path}/pause`, {})).status).toBe(200)
+  expect((await post(server, `${path}/pause`, {}, { authorization: "bob" })).status).toBe(404)
+  const { events } = await eventsOf(runtime, run.id)
+  expect(events.at(-1)).toMatchObject({ type: "run.paused", reason: "audit", by: "ada" })
+  expect((await post(server, `${path}/resume`, {})).body).toMatchObject({ status: "waiting" })
+  const other = serve(runtimeOn(store))
+  const late = await post(other, `${path}/pause`, {}, { prefer: "wait=0" })
+  expect([late.status, late.body]).toMatchObject([202, { status: "pausing" }])
+  await runtime.cancel(run.id)
+  expect((await post(server, `${path}/resume`, {})).status).toBe(409)
+})
+
+async function eventsOf(runtime: Runtime, id: string) {
+  return { events: await pastEvents(runtime.store, id) }
+}
+
+test("a fork, a rerun and a retry with the same idempotency key are one run", async () => {
+  const runtime = runtimeOn(memoryStore())
+  const server = serve(runtime)
+  isBroken = true
+  const run = runtime.start(letter, "Ada", { labels: { "superstep.tenant": "a" } })
+  await run.result
+  isBroken = false
+  const ids = new Set<string>()
+  for (const [action, body] of [
+    ["fork", { at: { superstep: 1 }, patch: { state: { tone: "warm" } } }],
+    ["rerun", {}],
+    ["retry", {}],
+  ] as const) {
+    const ask = async (sent: unknown, key: string = action) =>
+      await post(server, `/v1/runs/${run.id}/${action}`, sent, { "idempotency-key": key })
+    const [first, second] = [await ask(body), await ask(body)]
+    expect([first.status, second.status]).toEqual([201, 201])
+    const { id } = first.body as { id: string }
+    expect(second.body).toMatchObject({ id })
+    expect((await ask(body, `${action} again`)).body).not.toMatchObject({ id })
+    ids.add(id)
+  }
+  expect(ids.size).toBe(3)
+  const other = { at: { superstep: 1 }, patch: { state: { tone: "cold" } } }
+  const refused = await post(server, `/v1/runs/${run.id}/fork`, other, { "idempotency-key": "fork" })
+  expect([refused.status, refused.body]).toMatchObject([409, { code: "KEY_TAKEN" }])
 })

@@ -1,5 +1,6 @@
 /** What a client reads of the past of runs. */
-import { append, channel, memoryStore, node, Runtime, replay, workflow } from "@superstep/engine"
+import { append, channel, memoryStore, node, pastEvents, Runtime, replay, workflow } from "@superstep/engine"
+import { emptyView, foldEvents, type OutlineData, RunOutline, withoutEnded } from "@superstep/engine/protocol"
 import { afterEach, expect, test } from "vitest"
 import type { Principal } from "./access.ts"
 import { createServer, type Server } from "./server.ts"
@@ -109,6 +110,29 @@ test("a route is explained, edge by edge", async () => {
   expect((await get(server, `/v1/runs/${id}/why?task=9`)).body).toMatchObject({ code: "TASK_UNKNOWN" })
 })
 
+test("a channel is traced to its task, and the ledger has what a fork would do again", async () => {
+  const { server, id } = await serve()
+  expect((await get(server, `/v1/runs/${id}/provenance?channel=log`)).body).toMatchObject({
+    run: id,
+    value: ["packed lamp"],
+    sources: [
+      { seq: 1, kind: "start", value: [] },
+      { seq: 2, kind: "task", value: ["packed lamp"], task: { node: "pack", input: "lamp", from: [] } },
+    ],
+  })
+  const inner = await get(server, `/v1/runs/${id}/provenance?output=0&path=wash%232`)
+  expect(inner.body).toMatchObject({ value: "lamp, rinsed", sources: [{ task: { node: "rinse" } }] })
+  for (const query of ["?channel=lost", "?output=0", ""]) {
+    expect((await get(server, `/v1/runs/${id}/provenance${query}`)).status, query).toBe(422)
+  }
+  expect((await get(server, `/v1/runs/${id}/ledger?at=0`)).body).toMatchObject({
+    run: id,
+    seq: 1,
+    effects: [],
+  })
+  expect((await get(server, `/v1/runs/${id}/ledger`)).status).toBe(422)
+})
+
 test("two runs are compared, part by part", async () => {
   const { runtime, server, id } = await serve()
   const chair = runtime.start(parcel, "chair", { labels: { "superstep.tenant": "a" } })
@@ -132,8 +156,49 @@ test("the past of a run belongs to its tenant", async () => {
     `runs/${id}/cost`,
     `runs/${id}/export`,
     `runs/${id}/why?task=1`,
+    `runs/${id}/provenance?channel=log`,
+    `runs/${id}/ledger?at=0`,
   ]
   for (const path of [...paths, `compare?a=${id}&b=${id}`]) {
     expect((await get(server, `/v1/${path}`, { authorization: "bob" })).status, path).toBe(404)
   }
+})
+
+test("a run is read around a point: its view and outline there, and its events in pages", async () => {
+  const { server, runtime, id } = await serve()
+  const all = await pastEvents(runtime.store, id)
+  const view = async (query: string) => (await get(server, `/v1/runs/${id}/view${query}`)).body as never
+  for (let at = 0; at <= all.length; at++) {
+    const expected = withoutEnded(foldEvents(emptyView(), all.slice(0, at)))
+    expect(await view(`?at=${at}`), `at ${at}`).toEqual(
+      JSON.parse(JSON.stringify({ length: all.length, view: expected })),
+    )
+  }
+  const { outline } = (await view("?outline=true")) as { outline: OutlineData }
+  expect(RunOutline.from(outline).tasks.map(({ node }) => node)).toEqual(["pack", "wash", "rinse", "ship"])
+
+  const page = async (query: string) =>
+    (await get(server, `/v1/runs/${id}/events/page${query}`)).body as unknown as {
+      events: { seq: number; type: string }[]
+      more: boolean
+      length: number
+    }
+  const seqs = async (query: string) => (await page(query)).events.map(({ seq }) => seq)
+  expect(await seqs("?after=2&limit=3")).toEqual([3, 4, 5])
+  expect(await seqs("?before=6&limit=2")).toEqual([4, 5])
+  expect(await page("")).toEqual(JSON.parse(JSON.stringify({ events: all, length: all.length, more: false })))
+  expect(await page("?limit=2")).toMatchObject({ more: true })
+  const rinse = await page(`?task=1&path=${encodeURIComponent("wash#2")}`)
+  const washed = await page("?types=task.started&text=LAMP, rinsed")
+  expect(rinse.events.map(({ type }) => type)).toEqual(["task.started", "task.finished", "output"])
+  expect(washed.events).toHaveLength(1)
+
+  const usage = async () => (await get(server, `/v1/usage/runs?run=${id}&run=none`)).body
+  expect(await usage()).toEqual({ runs: [{ run: id, tokens: 3, nodes: ["ship"] }] })
+
+  // The run continues, and what was read before is continued too.
+  await runtime.signal(id, "shipped", "today")
+  await runtime.get(id).result
+  expect(await view("")).toMatchObject({ view: { status: "completed", outputs: ["lamp, rinsed today"] } })
+  expect(await usage()).toEqual({ runs: [{ run: id, tokens: 3, nodes: [] }] })
 })

@@ -1,6 +1,6 @@
 /** Routes that look back on runs: state at any point, differences, cost, fixtures, replays. */
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
-import { compareRuns, pastEvents, type StateAt, why } from "@superstep/engine"
+import { compareRuns, ledger, pastEvents, provenance, type StateAt, why } from "@superstep/engine"
 import { emptyView, foldEvents } from "@superstep/engine/protocol"
 import { type Env, needs, ownLabels, visibleRun } from "./access.ts"
 import {
@@ -9,8 +9,10 @@ import {
   costSchema,
   diffSchema,
   failure,
+  ledgerSchema,
   pathSchema,
   pointSchema,
+  provenanceSchema,
   runParam,
   stateSchema,
   taskSchema,
@@ -115,6 +117,49 @@ function addReportRoutes(app: OpenAPIHono<Env>, services: Services): void {
       const { task, path } = c.req.valid("query")
       const { runId: run, ...explanation } = await why(runtime.store, runId, task, { path })
       return c.json({ run, ...explanation } as never, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs/{run}/provenance",
+      ...needs("viewer"),
+      summary: "Where a channel of the state or an output comes from",
+      description:
+        "The tasks that wrote it, with their messages and the tasks that sent those. Name a `channel` or an `output`.",
+      request: {
+        params: runParam,
+        query: z.object({
+          channel: z.string().optional(),
+          output: z.coerce.number().int().min(0).optional(),
+          at: pointSchema.optional(),
+          path: pathSchema,
+        }),
+      },
+      responses: { 200: body(provenanceSchema, "What made the value, in order."), ...failures },
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { runId: run, ...found } = await provenance(runtime.store, runId, c.req.valid("query"))
+      return c.json({ run, ...found } as never, 200)
+    },
+  )
+
+  app.openapi(
+    createRoute({
+      method: "get",
+      path: "/v1/runs/{run}/ledger",
+      ...needs("viewer"),
+      summary: "What a fork from a point would do again",
+      description: "Steps, calls of models and tools, and questions that are recorded after the point.",
+      request: { params: runParam, query: z.object({ at: pointSchema }) },
+      responses: { 200: body(ledgerSchema, "In the order in which they happened."), ...failures },
+    }),
+    async (c) => {
+      const { runId } = await visibleRun(c, services, c.req.valid("param").run)
+      const { runId: run, ...found } = await ledger(runtime.store, runId, c.req.valid("query").at)
+      return c.json({ run, ...found } as never, 200)
     },
   )
 

@@ -6,10 +6,13 @@ import {
   type RunQuery,
   type RunResult,
   type Runtime,
+  type StartOptions,
   type StoredRun,
   SuperstepError,
+  VERSION_LABEL,
 } from "@superstep/engine"
 import {
+  checkCursor,
   type Env,
   isVisible,
   maySee,
@@ -23,6 +26,7 @@ import {
   tenantName,
   visibleRun,
 } from "./access.ts"
+import type { StartedWorkflow } from "./catalog.ts"
 import { eventFormat, eventResponse } from "./events.ts"
 import { problem } from "./problem.ts"
 import {
@@ -57,7 +61,7 @@ const eventQuery = z.object({
 })
 
 export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
-  const { runtime, workflows, feeds, drain, heartbeat } = services
+  const { runtime, catalog, feeds, drain, heartbeat } = services
 
   app.openapi(
     createRoute({
@@ -67,8 +71,8 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       summary: "List the workflows of this server",
       responses: { 200: body(z.object({ workflows: z.array(workflowSchema) }), "By name.") },
     }),
-    (c) => {
-      const visible = [...workflows.values()].filter(({ name }) => maySee(principalOf(c), name))
+    async (c) => {
+      const visible = (await catalog.list()).filter(({ name }) => maySee(principalOf(c), name))
       return c.json({ workflows: visible.map(workflowData) }, 200)
     },
   )
@@ -99,22 +103,28 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const workflow = visibleWorkflow(principal, services, c.req.valid("param").workflow)
+      const { version, ...start } = c.req.valid("json")
+      const workflow = await visibleWorkflow(principal, services, c.req.valid("param").workflow, version)
       const key = c.req.valid("header")["idempotency-key"]
-      const run = startRun(principal, services, workflow, { ...c.req.valid("json"), key })
+      const trace = traceOf(c.req.header("traceparent"))
+      const run = startRun(principal, services, workflow, { ...start, key, trace })
       const settled = run.result
       // Who only follows the run hears of its failure by the events.
       settled.catch(() => undefined)
-      const row = await visibleRun(c, services, await run.stored())
-      c.header("location", `/v1/runs/${encodeURIComponent(row.runId)}`)
+      const runId = await run.stored()
+      c.header("location", `/v1/runs/${encodeURIComponent(runId)}`)
+      // A run that exists already may belong to somebody else. Reading a new one would cost as much as storing it.
+      const isNew = key === undefined && c.req.valid("json").runId === undefined
+      const found = isNew ? undefined : await visibleRun(c, services, runId)
+      const row = async () => found ?? (await visibleRun(c, services, runId))
       if (/\btext\/event-stream\b/.test(c.req.header("accept") ?? "")) {
         const all = { after: 0, types: undefined, depth: undefined, heartbeat }
-        return eventResponse(feeds, row, "sse", all, { request: c.req.raw.signal, drain }) as never
+        return eventResponse(feeds, await row(), "sse", all, { request: c.req.raw.signal, drain }) as never
       }
       const wait = preferredWait(c.req.valid("header").prefer)
       const result = await within(settled, wait * 1_000, drain)
       if (result !== undefined) return c.json(resultData(result) as never, 200)
-      return c.json(runData(principal, (await runtime.store.run(row.runId)) ?? row), 202)
+      return c.json(runData(principal, (await runtime.store.run(runId)) ?? (await row())), 202)
     },
   )
 
@@ -135,12 +145,14 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     }),
     async (c) => {
       const principal = principalOf(c)
-      const { cursor, limit, label, thread, key, ...filter } = c.req.valid("query")
+      const { cursor, limit, label, thread, key, version, since, until, ...filter } = c.req.valid("query")
+      const versioned = version === undefined ? {} : { [VERSION_LABEL]: version }
       const query = {
         ...filter,
         thread: tenantName(principal, thread),
         key: tenantName(principal, key),
-        labels: queryLabels(principal, label),
+        labels: queryLabels(principal, { ...label, ...versioned }),
+        created: { from: since, until },
       }
       const rows = await visibleRuns(runtime, principal, query, cursor, limit + 1)
       const page = rows.slice(0, limit)
@@ -171,7 +183,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       description: "Answers at once, or waits for the result as long as `Prefer: wait=N` says.",
       request: { params: runParam, headers: z.object({ prefer: z.string().optional() }) },
       responses: {
-        200: body(resultSchema, "The run has ended, or waits for a person."),
+        200: body(resultSchema, "The run has ended, is paused, or waits for a person."),
         202: body(runSchema, "The run is still executing."),
         404: failure("No such run."),
       },
@@ -179,7 +191,7 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
     async (c) => {
       const row = await visibleRun(c, services, c.req.valid("param").run)
       const settled = runtime.get(row.runId).result
-      const isReady = row.status === "waiting" || hasEnded(row)
+      const isReady = row.status === "waiting" || row.status === "paused" || hasEnded(row)
       const wait = preferredWait(c.req.valid("header").prefer, 0)
       const result = isReady ? await settled : await within(settled, wait * 1_000, drain)
       if (result !== undefined) return c.json(resultData(result) as never, 200)
@@ -269,6 +281,7 @@ export function runData(principal: Principal, run: StoredRun): z.infer<typeof ru
     updatedAt,
     key: ownName(principal, key),
     thread: ownName(principal, thread),
+    version: labels?.[VERSION_LABEL],
     labels: ownLabels(labels),
     wakeAt,
     forkOf: forkOf === undefined ? undefined : { run: forkOf.runId, seq: forkOf.seq },
@@ -290,6 +303,7 @@ export async function visibleRuns(
   cursor: string | undefined,
   count: number,
 ): Promise<readonly StoredRun[]> {
+  if (cursor !== undefined) await checkCursor(runtime, cursor, (run) => isVisible(principal, run))
   const visible: StoredRun[] = []
   let before = cursor
   for (;;) {
@@ -300,11 +314,17 @@ export async function visibleRuns(
   }
 }
 
-type Workflow = Parameters<Runtime["start"]>[0]
+/** The status of a run that is over. */
+export const ENDED = ["completed", "failed", "cancelled", "limit"] as const
 
 /** The workflow, if this server has it and the principal may see it; else throws WORKFLOW_UNKNOWN. */
-export function visibleWorkflow(principal: Principal, { workflows }: Services, name: string): Workflow {
-  const workflow = maySee(principal, name) ? workflows.get(name) : undefined
+export async function visibleWorkflow(
+  principal: Principal,
+  { catalog }: Services,
+  name: string,
+  version?: string,
+): Promise<StartedWorkflow> {
+  const workflow = maySee(principal, name) ? await catalog.find(name, version) : undefined
   if (workflow === undefined) throw workflowUnknown(name)
   return workflow
 }
@@ -312,20 +332,40 @@ export function visibleWorkflow(principal: Principal, { workflows }: Services, n
 export function startRun(
   principal: Principal,
   { runtime }: Services,
-  workflow: Workflow,
-  start: z.infer<typeof startSchema> & { readonly key?: string | undefined },
+  workflow: StartedWorkflow,
+  start: Start,
 ): Run<unknown, unknown> {
-  const { input, labels, thread, key, runId, ...options } = start
-  return runtime.start(workflow, input as never, {
+  const { input, ...options } = start
+  return runtime.start(workflow, input as never, startOptions(principal, options))
+}
+
+type Start = Omit<z.infer<typeof startSchema>, "version"> & {
+  readonly key?: string | undefined
+  /** The conversation that the run belongs to, as the client knows it. */
+  readonly chat?: string | undefined
+  readonly trace?: string | undefined
+}
+
+/** How a run of the principal starts. */
+export function startOptions(principal: Principal, start: Omit<Start, "input">): StartOptions {
+  const { labels, thread, key, runId, chat, ...options } = start
+  return {
     ...options,
     runId: tenantName(principal, runId),
     key: tenantName(principal, key),
     thread: tenantName(principal, thread),
-    labels: tenantLabels(principal, labels),
-  })
+    labels: tenantLabels(principal, labels, chat),
+  }
 }
 
-function workflowUnknown(name: string): SuperstepError {
+/** The caller's W3C trace, which the spans of the run belong to. As the standard says, what is not valid is ignored. */
+export function traceOf(traceparent: string | undefined): string | undefined {
+  return /^00-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/.test(traceparent ?? "")
+    ? traceparent
+    : undefined
+}
+
+export function workflowUnknown(name: string): SuperstepError {
   const text = `There is no workflow "${name}". GET /v1/workflows lists them.`
   return new SuperstepError("WORKFLOW_UNKNOWN", text)
 }

@@ -19,6 +19,33 @@ export const failure = (description: string) => ({
   content: { "application/problem+json": { schema: problemSchema } },
 })
 
+/**
+ * The body of a route that speaks JSON-RPC, for the OpenAPI document only: the route answers what does not match by itself,
+ * as JSON-RPC defines.
+ */
+export const jsonRpcBody = (methods: readonly string[], params: readonly string[]) => ({
+  requestBody: {
+    required: true,
+    content: {
+      "application/json": {
+        schema: {
+          type: "object" as const,
+          properties: {
+            jsonrpc: { const: "2.0" },
+            id: { type: "integer" as const },
+            method: { enum: [...methods] },
+            params: {
+              type: "object" as const,
+              properties: Object.fromEntries(params.map((name) => [name, {}])),
+            },
+          },
+          required: ["jsonrpc", "id", "method", "params"],
+        },
+      },
+    },
+  },
+})
+
 export const runParam = z.object({ run: z.string().openapi({ description: "The id of the run." }) })
 
 const json = z.unknown().openapi({ description: "Any JSON value." })
@@ -29,6 +56,7 @@ const STATUSES = [
   "queued",
   "running",
   "waiting",
+  "paused",
   "quarantined",
   "completed",
   "failed",
@@ -47,6 +75,7 @@ export const runSchema = z
     updatedAt: time,
     key: z.string().optional(),
     thread: z.string().optional(),
+    version: z.string().optional().openapi({ description: "Of its definition." }),
     labels: labels.optional(),
     wakeAt: time.optional(),
     forkOf: z.object({ run: z.string(), seq: z.number().int() }).optional(),
@@ -94,9 +123,25 @@ export const problemSchema = z
 export const startSchema = z
   .object({
     input: json,
-    runId: z.string().min(1).max(200).optional(),
+    runId: z
+      .string()
+      .min(1)
+      .max(200)
+      // No address could name it.
+      .refine((id) => !/\p{Surrogate}/u.test(id), "must be well-formed Unicode")
+      .optional(),
     thread: z.string().min(1).max(1_000).optional(),
-    onBusy: z.enum(["reject", "queue"]).optional(),
+    onBusy: z.enum(["reject", "queue", "interrupt"]).optional().openapi({
+      description:
+        "While another run of the thread is in flight: 409, wait for it, or cancel it first. Default: reject.",
+    }),
+    version: z
+      .union([z.number().int().min(1).max(999_999_999), z.string().min(1).max(50)])
+      .transform(String)
+      .optional()
+      .openapi({
+        description: "Of the definition: a number, an alias or `latest`. Default: the published one.",
+      }),
     labels: labels.optional(),
   })
   .strict()
@@ -143,6 +188,19 @@ export const forkSchema = z
         state: z.record(z.string(), json).optional(),
         answers: z.record(z.string(), json).optional(),
         input: json.optional(),
+        agents: z
+          .record(
+            z.string(),
+            z
+              .object({
+                instructions: z.string().max(200_000).optional(),
+                model: z.string().max(200).optional().openapi({ example: "openai/gpt-5" }),
+                settings: z.record(z.string(), json).optional(),
+              })
+              .strict(),
+          )
+          .optional()
+          .openapi({ description: "Other instructions, models or settings of agents, by their names." }),
       })
       .strict()
       .optional(),
@@ -162,6 +220,31 @@ export const rerunSchema = z
   })
   .strict()
   .openapi("Rerun")
+
+export const runViewSchema = z
+  .object({
+    length: z.number().int().openapi({ description: "How many events the run has so far." }),
+    view: json,
+    outline: json.optional(),
+  })
+  .openapi("RunAtEvent")
+
+export const glanceSchema = z
+  .object({
+    run: z.string(),
+    usd: z.number().optional(),
+    tokens: z.number(),
+    nodes: z.array(z.string()).openapi({ description: "Where it is at work, or waits." }),
+  })
+  .openapi("RunUsage")
+
+export const eventPageSchema = z
+  .object({
+    events: z.array(json),
+    length: z.number().int().openapi({ description: "How many events the run has so far." }),
+    more: z.boolean().openapi({ description: "More events match, in the direction that was read." }),
+  })
+  .openapi("EventPage")
 
 /** A point in the past of a run, in a query. */
 export const pointSchema = z
@@ -231,6 +314,15 @@ export const comparisonSchema = z
   })
   .openapi("Comparison")
 
+const conditionSchema = z
+  .object({
+    condition: z.string(),
+    holds: z.boolean(),
+    operands: z.array(z.object({ text: z.string(), value: json.optional() })),
+    to: z.string().nullable().optional(),
+  })
+  .openapi("Condition")
+
 export const whySchema = z
   .object({
     run: z.string(),
@@ -238,6 +330,9 @@ export const whySchema = z
     node: z.string(),
     seq: z.number().int().optional().openapi({ description: "The record in which the task ended." }),
     error: json.optional(),
+    conditions: z.array(conditionSchema).optional().openapi({
+      description: "Of a definition: those that its node evaluated, with the values of their operands.",
+    }),
     messages: z.array(
       z.object({
         value: json,
@@ -250,12 +345,61 @@ export const whySchema = z
             label: z.string().optional(),
             taken: z.boolean(),
             reason: z.string(),
+            condition: conditionSchema.optional(),
           }),
         ),
       }),
     ),
   })
   .openapi("Why")
+
+const seqSchema = z.number().int()
+
+export const provenanceSchema = z
+  .object({
+    run: z.string(),
+    seq: seqSchema,
+    value: json.optional(),
+    sources: z.array(
+      z.object({
+        seq: seqSchema,
+        kind: z.enum(["task", "start", "fork"]),
+        value: json,
+        reducer: z.string().optional(),
+        task: z
+          .object({
+            task: z.number().int(),
+            node: z.string(),
+            input: json,
+            from: z.array(z.object({ task: z.number().int(), node: z.string(), seq: seqSchema })),
+            steps: z.array(z.string()),
+          })
+          .optional(),
+      }),
+    ),
+  })
+  .openapi("Provenance")
+
+export const ledgerSchema = z
+  .object({
+    run: z.string(),
+    seq: seqSchema.openapi({ description: "The last record that the fork shares." }),
+    effects: z.array(
+      z.object({
+        seq: seqSchema,
+        at: time,
+        kind: z.enum(["model", "tool", "step", "question"]),
+        name: z.string(),
+        node: z.string(),
+        task: z.number().int(),
+        path: z.array(z.string()),
+        isUncertain: z.literal(true).optional(),
+        usage: json.optional(),
+      }),
+    ),
+    usage: json,
+  })
+  .openapi("Ledger")
 
 export const signalSchema = z
   .object({
@@ -271,14 +415,18 @@ const MAX_AT_ONCE = 100
 export const batchSchema = z
   .object({
     runs: z
-      .array(startSchema.omit({ onBusy: true }).extend({ key: z.string().min(1).max(200).optional() }))
+      .array(
+        startSchema
+          .omit({ onBusy: true, version: true })
+          .extend({ key: z.string().min(1).max(200).optional() }),
+      )
       .min(1)
       .max(MAX_AT_ONCE),
   })
   .strict()
   .openapi("Batch")
 
-export const ACTIONS = ["cancel", "retry", "rerun", "delete"] as const
+export const ACTIONS = ["cancel", "pause", "resume", "retry", "rerun", "delete"] as const
 
 export const bulkSchema = z
   .object({
@@ -291,6 +439,8 @@ export const bulkSchema = z
         key: z.string().optional(),
         labels: labels.optional(),
         text: z.string().optional(),
+        since: time.optional(),
+        until: time.optional(),
       })
       .strict()
       .refine(
@@ -314,7 +464,9 @@ export const bulkResultSchema = z
         id: z.string(),
         workflow: z.string(),
         status: z.string().openapi({ description: "Before the action." }),
-        outcome: z.enum(["cancelled", "cancelling", "created", "deleted"]).optional(),
+        outcome: z
+          .enum(["cancelled", "cancelling", "paused", "pausing", "resumed", "resuming", "created", "deleted"])
+          .optional(),
         run: z.string().optional().openapi({ description: "The new run of a retry or a rerun." }),
         problem: problemSchema.optional(),
       }),
@@ -324,14 +476,20 @@ export const bulkResultSchema = z
   })
   .openapi("BulkResult")
 
-const definition = z.string().openapi({ description: "The name of a workflow of this server." })
+const replayed = {
+  definition: z.string().openapi({ description: "The name of a workflow of this server." }),
+  text: z.string().max(1_000_000).optional().openapi({
+    description: "The text of a definition with that name, YAML or JSON, which is not stored.",
+  }),
+  version: z.string().max(50).optional().openapi({ description: "A version of the definition." }),
+}
 
 export const replaySchema = z
   .union([
-    z.object({ definition, runs: z.array(z.string()).min(1).max(MAX_AT_ONCE) }).strict(),
+    z.object({ ...replayed, runs: z.array(z.string()).min(1).max(MAX_AT_ONCE) }).strict(),
     z
       .object({
-        definition,
+        ...replayed,
         last: z
           .number()
           .int()
@@ -354,7 +512,8 @@ export const replayResultSchema = z
   })
   .openapi("ReplayResult")
 
-export const listSchema = z.object({
+/** Strict: a filter with a typing error would list everything. */
+export const listSchema = z.strictObject({
   workflow: z.string().optional(),
   status: z
     .string()
@@ -383,7 +542,14 @@ export const listSchema = z.object({
       })
       return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
     }),
+  version: z.string().max(50).optional().openapi({ description: "Of its definition: a number." }),
   text: z.string().optional(),
+  since: z.coerce
+    .number()
+    .int()
+    .optional()
+    .openapi({ description: "Created at this time or later, in milliseconds since 1970-01-01 UTC." }),
+  until: z.coerce.number().int().optional().openapi({ description: "Created before this time." }),
   cursor: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
 })

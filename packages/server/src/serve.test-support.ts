@@ -47,7 +47,7 @@ interface AskOptions {
 /** With API keys, unless the options say otherwise. */
 export function served(options: Partial<ServerOptions> = {}): Served {
   const store = memoryStore()
-  const workflows = [greet, spend, fail]
+  const { workflows = [greet, spend, fail] } = options
   const runtime = new Runtime({ store, workflows })
   open.push(runtime)
   const server = createServer({ runtime, workflows, auth: apiKeys(store), heartbeat: 5, ...options })

@@ -24,15 +24,15 @@ test.each([
 
 test("a definition that is sent reads no file of the server", async () => {
   const text = "agents:\n  a: { model: offline, add_prompt_files: [package.json] }"
-  const resultWith = async (...allow: TrustCapability[]) => {
+  const warningsWith = async (...allow: TrustCapability[]) => {
     const { definition } = loadDefinition({ file: "sent.yaml", text }, submittedOptions(allow))
-    return await definition?.workflow.run("Hello").result
+    const warnings: string[] = []
+    for await (const event of definition?.workflow.stream("Hello") ?? [])
+      if (event.type === "log" && event.level === "warn") warnings.push(event.message)
+    return warnings
   }
-  expect(await resultWith()).toMatchObject({
-    status: "failed",
-    error: { message: expect.stringMatching(/no such file/) },
-  })
-  expect(await resultWith("filesystem")).toMatchObject({ status: "completed" })
+  expect(await warningsWith()).toEqual([expect.stringMatching(/package\.json.*does not exist|no such file/)])
+  expect(await warningsWith("filesystem")).toEqual([])
 })
 
 test("a capability that cannot be allowed by itself is refused", () => {

@@ -6,16 +6,27 @@ import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SuperstepError } from "@superstep/engine"
-import { type LoadOptions, TRUST_CAPABILITIES, type TrustCapability } from "@superstep/engine/definitions"
+import type { LoadOptions, TrustCapability } from "@superstep/engine/definitions"
 
 /** For `loadDefinition({ file, text }, …)`. */
 export type SubmittedOptions = Pick<LoadOptions, "trust" | "allow" | "read" | "functions" | "cwd">
 
+/** As the engine lists them: its definitions are loaded only where they are used. The type keeps the list complete. */
+const CAPABILITIES: { readonly [name in TrustCapability]: true } = {
+  program: true,
+  "mcp program": true,
+  filesystem: true,
+  "private address": true,
+  "private addresses": true,
+  consent: true,
+  schedules: true,
+}
+
 /** Throws OPTION_INVALID for a capability that cannot be allowed. */
 export function submittedOptions(allow: readonly TrustCapability[] = []): SubmittedOptions {
-  const unknown = allow.find((name) => !TRUST_CAPABILITIES.includes(name))
+  const unknown = allow.find((name) => !Object.hasOwn(CAPABILITIES, name))
   if (unknown !== undefined) {
-    const known = TRUST_CAPABILITIES.join(", ")
+    const known = Object.keys(CAPABILITIES).join(", ")
     throw new SuperstepError("OPTION_INVALID", `allow: "${unknown}" is no capability: use ${known}.`)
   }
   const refused = {

@@ -24,7 +24,8 @@ export interface Walked {
 interface Route {
   readonly method: string
   readonly path: string
-  readonly role: Role
+  /** Undefined: requests need no key, because each brings its own proof. */
+  readonly role: Role | undefined
   readonly parameters: readonly Parameter[]
   readonly body: unknown
 }
@@ -43,14 +44,19 @@ interface Answer {
   readonly text: string
 }
 
-/** What is wrong, a sentence each. */
-export async function walk(walked: Walked): Promise<readonly string[]> {
+/** What is wrong, a sentence each; with `only`, with the routes under that path. */
+export async function walk(walked: Walked, only = "/"): Promise<readonly string[]> {
   const problems: string[] = []
   const before = await stateOf(walked)
   const keys = await keysOf(walked.store)
   const { routes, without } = await routesOf(walked.server, keys.roles.admin)
   problems.push(...without.map((route) => `${route} names no role`))
-  for (const route of routes) {
+  for (const route of routes.filter(({ path }) => path.startsWith(only))) {
+    if (route.role === undefined) {
+      const found = await walkForeign(walked, route, { viewer: undefined })
+      problems.push(...found.map((problem) => `${route.method} ${route.path}: ${problem}`.slice(0, 500)))
+      continue
+    }
     for (const problem of [
       ...(await walkUnknown(walked, route, keys.invalid)),
       ...(await walkRoles(walked, route, keys.roles)),
@@ -87,7 +93,7 @@ async function walkRoles(
   keys: Readonly<Record<Role, string>>,
 ): Promise<readonly string[]> {
   const problems: string[] = []
-  for (const role of ROLES.slice(0, ROLES.indexOf(route.role))) {
+  for (const role of ROLES.slice(0, ROLES.indexOf(route.role as Role))) {
     const { status } = await send(server, route, ids, keys[role])
     if (status !== 403) problems.push(`the role ${role} gets ${status}`)
   }
@@ -98,10 +104,11 @@ async function walkRoles(
 async function walkForeign(
   { server, ids, canary }: Walked,
   route: Route,
-  keys: Readonly<Record<Role, string>>,
+  keys: Readonly<Partial<Record<Role, string | undefined>>>,
 ): Promise<readonly string[]> {
   const problems: string[] = []
-  for (const role of ROLES.slice(ROLES.indexOf(route.role))) {
+  const roles = route.role === undefined ? (["viewer"] as const) : ROLES.slice(ROLES.indexOf(route.role))
+  for (const role of roles) {
     const missing = missingIds(ids, role)
     const theirs = await send(server, route, ids, keys[role])
     const none = await send(server, route, missing, keys[role])
@@ -185,7 +192,7 @@ function missingIds(ids: Ids, role: Role): Ids {
   return Object.fromEntries(
     Object.entries(ids).map(([name, id]) => [
       name,
-      ["workflow", "definition"].includes(name) ? id : `none-${role}-${id}`,
+      ["workflow", "definition", "model", "dialect"].includes(name) ? id : `none-${role}-${id}`,
     ]),
   )
 }
@@ -214,7 +221,8 @@ function normal({ status, text }: Answer, ids: Ids): string {
     for (const form of [id, encodeURIComponent(id), encodeURIComponent(encodeURIComponent(id))])
       shown = shown.replaceAll(form, "<id>")
   }
-  const generated = /ss_[\w-]+|"(?:id|next|prefix|secret)":"[^"]*"|\b\d{13}\b/g
+  const generated =
+    /ss_[\w-]+|"(?:id|call_id|next|prefix|secret|url)":"[^"]*"|"created(?:_at)?":\d+|"behind":\d+|\b\d{13}\b/g
   return `${status} ${shown.replace(generated, "<generated>")}`
 }
 
@@ -223,12 +231,15 @@ async function stateOf({ store, canary }: Walked): Promise<string> {
   const runs = await store.runs({ labels: { "superstep.tenant": "a" } })
   const requests = await store.requests({ outcome: ["open", "delivering", "answered", "withdrawn"] })
   const threads = await Promise.all(runs.map(async ({ thread }) => thread && (await store.thread(thread))))
-  const kinds = ["api-key", "webhook", "hook", "alias", "definition-version", "link"]
+  const kinds = ["a2a-task", "api-key", "webhook", "hook", "definition", "definition-version", "link"]
+  const schedules = await store.schedules.list({})
   const records = await Promise.all(kinds.map(async (kind) => await store.records.list(kind)))
   const mail = await Promise.all(runs.map(async ({ runId }) => await store.mailAmount(runId)))
   const own = (value: unknown) => JSON.stringify(value).includes(canary)
   const isRun = ({ runId }: { readonly runId: string }) => runs.some((run) => run.runId === runId)
-  return JSON.stringify([runs, requests.filter(isRun), threads, records.flat().filter(own), mail])
+  const isOfA = (value: unknown) => JSON.stringify(value).includes('"superstep.tenant":"a"')
+  const owned = [...records.flat().filter(own), ...schedules.filter(isOfA)]
+  return JSON.stringify([runs, requests.filter(isRun), threads, owned, mail])
 }
 
 interface Document {
@@ -237,7 +248,7 @@ interface Document {
 }
 
 interface Operation {
-  readonly "x-role"?: Role
+  readonly "x-role"?: Role | "none"
   readonly parameters?: Route["parameters"]
   readonly requestBody?: { readonly content?: { readonly "application/json"?: { readonly schema: Schema } } }
 }
@@ -251,8 +262,9 @@ async function routesOf(server: Server, key: string): Promise<{ routes: Route[];
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [name, operation] of Object.entries(methods)) {
       const method = name.toUpperCase()
-      const { "x-role": role, parameters = [], requestBody } = operation
-      if (role === undefined || !ROLES.includes(role)) {
+      const { "x-role": named, parameters = [], requestBody } = operation
+      const role = named === "none" ? undefined : named
+      if (named === undefined || (role !== undefined && !ROLES.includes(role))) {
         without.push(`${method} ${path}`)
         continue
       }
@@ -261,9 +273,9 @@ async function routesOf(server: Server, key: string): Promise<{ routes: Route[];
       routes.push({ method, path, role, parameters, body })
     }
   }
-  // Lists come first: later they show ids that the walk itself has sent.
-  const isList = ({ method, path }: Route) => method === "GET" && !path.includes("{")
-  return { routes: routes.sort((a, b) => Number(isList(b)) - Number(isList(a))), without }
+  // What reads comes first: later it shows what the walk itself has sent. What a PUT creates, no later route must find.
+  const rank = ({ method }: Route) => (method === "GET" ? 0 : method === "PUT" ? 2 : 1)
+  return { routes: routes.sort((a, b) => rank(a) - rank(b)), without }
 }
 
 interface Schema {
@@ -271,6 +283,8 @@ interface Schema {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
   readonly const?: unknown
+  readonly format?: string
+  readonly example?: unknown
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly items?: Schema
@@ -282,7 +296,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[]
 }
 
-const ID_FIELDS = ["run", "runId", "runs", "request", "key"]
+const ID_FIELDS = ["run", "runId", "runs", "request", "key", "previous_response_id"]
 
 /** The smallest value that the schema accepts, with all ids that it may have. */
 function sampleOf(schema: Schema, document: Document = { paths: {} }): unknown {
@@ -293,6 +307,7 @@ function sampleOf(schema: Schema, document: Document = { paths: {} }): unknown {
   if (schema.allOf !== undefined) {
     return Object.assign({}, ...schema.allOf.map((one) => sampleOf(one, document)))
   }
+  if (schema.example !== undefined) return schema.example
   const [first] = schema.anyOf ?? schema.oneOf ?? []
   if (first !== undefined) return sampleOf(first, document)
   if (schema.const !== undefined) return schema.const
@@ -313,6 +328,6 @@ function sampleOf(schema: Schema, document: Document = { paths: {} }): unknown {
     case "boolean":
       return false
     default:
-      return "1"
+      return schema.format === "uri" ? "https://example.com/" : "1"
   }
 }

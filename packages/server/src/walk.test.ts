@@ -1,6 +1,6 @@
 /** Every route, as everybody who must not get through. See walk.test-support.ts. */
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
-import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
+import { append, channel, memoryStore, node, Runtime, workflow } from "@superstep/engine"
 import { afterEach, expect, test } from "vitest"
 import { type Env, isVisible, needs, principalOf } from "./access.ts"
 import { apiKeys, createKey } from "./auth/api-keys.ts"
@@ -10,12 +10,19 @@ import type { Services } from "./services.ts"
 import { type Ids, walk } from "./walk.test-support.ts"
 
 const CANARY = "canary-of-tenant-a"
+const CHAT = "chat-of-tenant-a"
 
 const ask = workflow("ask")
   .start(node("ask", async (text: string, ctx) => `${text} ${await ctx.ask<string>(`Really ${text}?`)}`))
   .build()
-const echo = workflow("echo")
-  .start(node("echo", (text: string) => text))
+const said = channel("said", append<string>(), { persist: true })
+const echo = workflow("echo", { state: [said] })
+  .start(
+    node("echo", (text: string, ctx) => {
+      ctx.state.write(said, [text])
+      return text
+    }),
+  )
   .build()
 
 const open: Runtime[] = []
@@ -26,32 +33,90 @@ afterEach(async () => {
 /** A server on which the tenant "a" has something of each kind, and the ids of that. */
 async function occupied(addMore: (app: OpenAPIHono<Env>, services: Services) => void = () => undefined) {
   const store = memoryStore()
-  const runtime = new Runtime({ store, workflows: [ask, echo] })
+  // A run that is unloaded is a change of its row: however long the walk takes, none is.
+  const runtime = new Runtime({ store, workflows: [ask, echo], evictAfter: 3_600_000 })
   open.push(runtime)
   const workflows = [ask, echo] as never
   const server = serverWith({ runtime, workflows, auth: apiKeys(store), heartbeat: 5 }, addMore)
   const key = await createKey(store, { name: CANARY, role: "admin", tenant: "a" }, "test")
-  const start = async (name: string) => {
+  const send = async (method: string, path: string, body: object) => {
     const response = await server.fetch(
-      new Request(`http://local/v1/workflows/${name}/runs`, {
-        method: "POST",
+      new Request(`http://local/v1${path}`, {
+        method,
         headers: { "content-type": "application/json", authorization: `Bearer ${key.secret}` },
-        body: JSON.stringify({ input: CANARY, labels: { note: CANARY } }),
+        body: JSON.stringify(body),
       }),
     )
-    expect(response.status, name).toBe(200)
+    expect(response.status, path).toBe(200)
     return (await response.json()) as { id: string; requests: { id: string }[] }
   }
-  await start("echo")
-  const { id: run, requests } = await start("ask")
+  const start = { input: CANARY, labels: { note: CANARY } }
+  const thread = `thread-${CANARY}`
+  const schedule = `schedule-${CANARY}`
+  await send("POST", "/workflows/echo/runs", { ...start, thread })
+  await send("PUT", `/schedules/${schedule}`, { workflow: "echo", cron: "0 3 1 1 *", input: CANARY })
+  const { id: run, requests } = await send("POST", "/workflows/ask/runs", start)
+  await server.fetch(
+    new Request("http://local/v1/workflows/ask/chat", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key.secret}` },
+      body: JSON.stringify({
+        id: CHAT,
+        messages: [{ role: "user", parts: [{ type: "text", text: CANARY }] }],
+      }),
+    }),
+  )
+  const create = async (path: string, body: unknown) => {
+    const response = await server.fetch(
+      new Request(`http://local${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${key.secret}` },
+        body: JSON.stringify(body),
+      }),
+    )
+    expect(response.status, path).toBeLessThan(300)
+    return ((await response.json()) as { id: string }).id
+  }
+  const url = "https://example.com/hook"
+  const events = ["run.quarantined"]
+  const webhook = await create("/v1/webhooks", { url, events, description: CANARY, enabled: false })
+  const link = await create(`/v1/runs/${run}/requests/${requests[0]?.id}/links`, { by: CANARY })
+  const delivery = await create(`/v1/webhooks/${webhook}/ping`, undefined)
+  // It changes by itself until it has ended.
+  await runtime.get(delivery).result.catch(() => undefined)
   const IDS: Ids = {
+    webhook,
+    delivery,
+    hook: await create("/v1/hooks", {
+      name: CANARY,
+      workflow: "ask",
+      input: "$body",
+      verify: { type: "standard" },
+    }),
+    link,
+    // A token is a proof: this one is not.
+    token: `${link}.0.${"A".repeat(43)}`,
     run,
+    taskId: run,
     a: run,
     b: run,
     request: requests[0]?.id as string,
     key: key.id,
     workflow: "ask",
     definition: "ask",
+    version: "1000007",
+    alias: "beta-of-a",
+    dialect: "steps",
+    index: "docs-of-a",
+    thread,
+    schedule,
+    model: "ask",
+    response: `resp_${run}~0`,
+    previous_response_id: `resp_${run}~0`,
+    chat: CHAT,
+    id: CHAT,
+    threadId: CHAT,
+    conversation: CHAT,
   }
   return { server, store, ids: IDS, canary: CANARY }
 }
@@ -140,5 +205,5 @@ const MISTAKES: Readonly<
 }
 
 test.each(Object.entries(MISTAKES))("the walk finds a route that %s", async (_, [found, add]) => {
-  expect(await walk(await occupied(add))).toContainEqual(expect.stringMatching(found))
+  expect(await walk(await occupied(add), "/v1/leak")).toContainEqual(expect.stringMatching(found))
 })

@@ -1,5 +1,4 @@
-import { BEGUN } from "./queue-tables.ts"
-import { STATE_COLUMNS } from "./tables.ts"
+import { BEGUN, STATE_COLUMNS } from "./tables.ts"
 
 /**
  * The function that writes all appends of one turn of the event loop, to any number of runs, in one statement: one round
@@ -15,16 +14,76 @@ import { STATE_COLUMNS } from "./tables.ts"
  * may not begin. Appends come in the order of their runs' ids, as other functions lock rows.
  */
 
+/**
+ * So few runs are changed one by one: a statement about one row is planned once in a session, one about a list each time,
+ * which takes longer than executing it.
+ */
+const FEW = 4
+
 const ENDED = "('completed', 'failed', 'cancelled', 'limit')"
 
 /** What every append changes in the row of a run; `i` is the append. */
-export const MOVED = `updated_at = coalesce(i.at, live.updated_at),
+const MOVED = `updated_at = coalesce(i.at, live.updated_at),
       takeovers = CASE WHEN i.intent THEN live.takeovers ELSE 0 END,
       blamed = live.blamed AND i.intent,
       trials = CASE WHEN i.intent THEN live.trials ELSE 0 END,
       died_with = CASE WHEN i.intent THEN live.died_with END`
 
+const PLAIN_COLUMNS = {
+  name: "text",
+  token: "bigint",
+  head: "int",
+  bytes: "bigint",
+  at: "float8",
+  intent: "boolean",
+  events: "bigint",
+  frame: "text",
+  body: "text",
+}
+
+/**
+ * Appends of one record each, with nothing else to change. `value` makes a column of a parameter. Arrays are unnested
+ * where rows are selected, which reads them as they are: in FROM, each of them is copied first.
+ */
+export function plainAppend(value: (parameter: string, type: string) => string): string {
+  const columns = Object.entries(PLAIN_COLUMNS).map(
+    ([name, type], i) => `${value(`$${i + 1}`, type)} AS ${name}`,
+  )
+  return `
+    WITH moved AS (
+      UPDATE $.live SET head = live.head + 1, bytes = live.bytes + i.bytes, ${MOVED}
+      FROM (SELECT ${columns.join(", ")}) AS i
+      WHERE live.run_id = i.name AND live.token = i.token AND live.head = i.head
+      RETURNING i.name, live.run, live.head, i.events, i.frame, i.body
+    ), added AS (
+      INSERT INTO $.journal (run, seq, events, frame, body) SELECT run, head, events, frame, body FROM moved
+    )`
+}
+
+/** Rows are found by an index, also where the plan was made for a table that was almost empty. */
+const BY_INDEX = "LANGUAGE plpgsql SET enable_seqscan = off SET jit = off"
+
+/** The state of a run that ends, which is the row `g`. */
+const ended = (executing: string) =>
+  STATE_COLUMNS.replace(/\w+/g, (name) =>
+    name === "executing" ? `coalesce(${executing}, g.executing)` : `g.${name}`,
+  )
+
+const types = Object.values(PLAIN_COLUMNS).map((type) => `${type}[]`)
+
 export const APPEND_FUNCTION = `
+-- Returns the runs of the appends that were made, unless all were.
+CREATE FUNCTION $.append_plain_9(${types.join(", ")}) RETURNS text[]
+${BY_INDEX} AS $function$
+DECLARE
+  made text[];
+BEGIN
+  ${plainAppend((parameter) => `unnest(${parameter})`)}
+  SELECT CASE WHEN count(*) < cardinality($1) THEN coalesce(array_agg(moved.name), '{}') END INTO made FROM moved;
+  RETURN made;
+END
+$function$;
+
 CREATE FUNCTION $.append_2(
   i_run text[], i_token bigint[], i_head int[], i_count int[], i_bytes bigint[], i_blob_bytes bigint[],
   i_at float8[], i_intent boolean[],
@@ -32,7 +91,7 @@ CREATE FUNCTION $.append_2(
   b_item int[], b_place int[], b_hash text[], b_body text[],
   changes jsonb, is_revival boolean
 ) RETURNS TABLE (item int, reason text, other text, thread text, seq int, token bigint, holder text)
-LANGUAGE plpgsql AS $function$
+${BY_INDEX} AS $function$
 #variable_conflict use_column
 DECLARE
   created jsonb := changes->'created';
@@ -40,6 +99,7 @@ DECLARE
   ids bigint[] := array_fill(0::bigint, ARRAY[cardinality(i_run)]);
   done_items int[];
   done_runs bigint[];
+  one bigint;
   made bigint[];
   made_items int[];
   refused bigint[];
@@ -129,18 +189,32 @@ BEGIN
     FROM gone AS g;
   END IF;
 
-  WITH moved AS (
-    UPDATE $.live SET head = i.head + i.n, bytes = live.bytes + i.bytes, blob_bytes = live.blob_bytes + i.blob_bytes,
-      ${MOVED}
-    FROM unnest(i_run, i_token, i_head, i_count, i_bytes, i_blob_bytes, i_at, i_intent)
-      WITH ORDINALITY AS i(name, token, head, n, bytes, blob_bytes, at, intent, item)
-    WHERE live.run_id = i.name AND live.token = i.token AND live.head = i.head
-    RETURNING i.item, live.run
-  )
-  SELECT array_agg(moved.item::int), array_agg(moved.run) INTO done_items, done_runs FROM moved;
-  FOR k IN 1 .. coalesce(cardinality(done_items), 0) LOOP
-    ids[done_items[k]] := done_runs[k];
-  END LOOP;
+  IF cardinality(i_run) <= ${FEW} THEN
+    FOR k IN 1 .. cardinality(i_run) LOOP
+      UPDATE $.live SET head = i.head + i.n, bytes = live.bytes + i.bytes, blob_bytes = live.blob_bytes + i.blob_bytes,
+        ${MOVED}
+      FROM (SELECT i_head[k] AS head, i_count[k] AS n, i_bytes[k] AS bytes, i_blob_bytes[k] AS blob_bytes,
+        i_at[k] AS at, i_intent[k] AS intent) AS i
+      WHERE live.run_id = i_run[k] AND live.token = i_token[k] AND live.head = i.head
+      RETURNING live.run INTO one;
+      CONTINUE WHEN NOT FOUND;
+      ids[k] := one;
+      done_items := done_items || k;
+    END LOOP;
+  ELSE
+    WITH moved AS (
+      UPDATE $.live SET head = i.head + i.n, bytes = live.bytes + i.bytes, blob_bytes = live.blob_bytes + i.blob_bytes,
+        ${MOVED}
+      FROM unnest(i_run, i_token, i_head, i_count, i_bytes, i_blob_bytes, i_at, i_intent)
+        WITH ORDINALITY AS i(name, token, head, n, bytes, blob_bytes, at, intent, item)
+      WHERE live.run_id = i.name AND live.token = i.token AND live.head = i.head
+      RETURNING i.item, live.run
+    )
+    SELECT array_agg(moved.item::int), array_agg(moved.run) INTO done_items, done_runs FROM moved;
+    FOR k IN 1 .. coalesce(cardinality(done_items), 0) LOOP
+      ids[done_items[k]] := done_runs[k];
+    END LOOP;
+  END IF;
 
   IF cardinality(r_item) > 0 THEN
     INSERT INTO $.journal (run, seq, events, frame, body, places)
@@ -307,12 +381,23 @@ CREATE FUNCTION $.end_1(over bigint[], statuses text[], errors text[], executing
 LANGUAGE plpgsql AS $function$
 BEGIN
   IF over IS NULL THEN RETURN; END IF;
+  IF cardinality(over) <= ${FEW} THEN
+    FOR k IN 1 .. cardinality(over) LOOP
+      UPDATE $.requests AS r SET outcome = 'withdrawn',
+        closed_at = (SELECT live.updated_at FROM $.live WHERE live.run = over[k])
+      WHERE r.run = over[k] AND r.outcome IN ('open', 'delivering');
+      WITH gone AS (DELETE FROM $.live WHERE run = over[k] RETURNING *)
+      INSERT INTO $.ended (run, workflow, status, error, ${STATE_COLUMNS})
+      SELECT g.run, g.workflow, statuses[k], errors[k], ${ended("executings[k]")} FROM gone AS g;
+    END LOOP;
+    RETURN;
+  END IF;
   UPDATE $.requests AS r SET outcome = 'withdrawn', closed_at = live.updated_at
   FROM $.live WHERE live.run = ANY (over) AND r.run = live.run AND r.outcome IN ('open', 'delivering');
   WITH gone AS (DELETE FROM $.live WHERE run = ANY (over) RETURNING *)
   INSERT INTO $.ended (run, workflow, status, error, ${STATE_COLUMNS})
   SELECT g.run, g.workflow, e.status, e.error,
-    ${STATE_COLUMNS.replace(/\w+/g, (name) => (name === "executing" ? "coalesce(e.executing, g.executing)" : `g.${name}`))}
+    ${ended("e.executing")}
   FROM gone AS g
   JOIN unnest(over, statuses, errors, executings) AS e(id, status, error, executing) ON e.id = g.run;
 END

@@ -20,7 +20,7 @@ import {
 } from "@superstep/engine/stores"
 import { writeFailed } from "./errors.ts"
 import { toText, toTextOrNull } from "./names.ts"
-import { hashOf } from "./run-rows.ts"
+import { hashOf } from "./runs.ts"
 
 export interface AppendItem {
   readonly lease: Lease
@@ -102,8 +102,23 @@ export function toRecords(
       throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
     }
     try {
-      const body = toStoredBody(entry, { codec, kind: "record", owner, seq })
-      return { ...body, seq, events, frame: frame === "" ? "" : toText(frame) }
+      const { text, places, values, bytes, largeBytes } = toStoredBody(entry, {
+        codec,
+        kind: "record",
+        owner,
+        seq,
+      })
+      // Field by field: spreading into a longer object takes as long as writing a kilobyte of JSON.
+      return {
+        seq,
+        events,
+        frame: frame === "" ? "" : toText(frame),
+        text,
+        places,
+        values,
+        bytes,
+        largeBytes,
+      }
     } catch (error) {
       throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
     }

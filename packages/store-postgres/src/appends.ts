@@ -1,6 +1,6 @@
 /**
  * Batches appends. All appends of one turn of the event loop, to any number of runs, are one statement and one commit.
- * Appends that arrive while a statement is in progress form the next batch; two statements with different runs may be in
+ * Appends that arrive while a statement is in progress form the next batch; three statements with different runs may be in
  * progress at a time.
  *
  * S1 An append is acknowledged after the commit that holds it, never before.
@@ -10,8 +10,9 @@
  * S5 Appends to one run are sent one after another, in the order of the calls.
  */
 import { isSuperstepError, type SuperstepError, storeErrors } from "@superstep/engine"
-import { MOVED } from "./append-function.ts"
+import { plainAppend } from "./append-function.ts"
 import { type AppendItem, blobBytes, type RecordText } from "./append-item.ts"
+import { bigintArray, booleanArray, floatArray, intArray, textArray } from "./binary-array.ts"
 import type { Database, Statement } from "./database.ts"
 import { isOfValue } from "./errors.ts"
 import { parseName } from "./names.ts"
@@ -19,35 +20,20 @@ import { parseName } from "./names.ts"
 /** Limits of one statement: in larger ones each append takes longer. */
 const MAX_ITEMS = 250
 const MAX_BYTES = 8_388_608
-const AT_ONCE = 2
+const AT_ONCE = 3
 const MAX_AGAIN = 20
 
 /** Held from the start, so that a test framework's fake timers do not stop it. */
 const nextTurn = setImmediate
 
-/** Appends of one record each, with nothing else to change: of one run, and of many. */
-const plain = (append: string) => `
-    WITH moved AS (
-      UPDATE $.live SET head = live.head + 1, bytes = live.bytes + i.bytes, ${MOVED}
-      FROM ${append}
-      WHERE live.run_id = i.name AND live.token = i.token AND live.head = i.head
-      RETURNING i.name, live.run, live.head, i.events, i.frame, i.body
-    ), added AS (
-      INSERT INTO $.journal (run, seq, events, frame, body) SELECT run, head, events, frame, body FROM moved
-    )
-    SELECT name FROM moved`
-const COLUMNS = "i(name, token, head, bytes, at, intent, events, frame, body)"
 const APPEND_ONE: Statement = {
   name: "append_one",
-  text: plain(
-    `(VALUES ($1::text, $2::bigint, $3::int, $4::bigint, $5::float8, $6::boolean, $7::bigint, $8::text, $9::text)) AS ${COLUMNS}`,
-  ),
+  text: `${plainAppend((parameter, type) => `${parameter}::${type}`)}
+    SELECT CASE WHEN count(*) = 0 THEN '{}'::text[] END AS made FROM moved`,
 }
-const APPEND_MANY: Statement = {
-  name: "append_many",
-  text: plain(
-    `unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::float8[], $6::boolean[], $7::bigint[], $8::text[], $9::text[]) AS ${COLUMNS}`,
-  ),
+const APPEND_PLAIN: Statement = {
+  name: "append_plain",
+  text: "SELECT $.append_plain_9($1, $2, $3, $4, $5, $6, $7, $8, $9) AS made",
 }
 const APPEND: Statement = {
   name: "append",
@@ -191,39 +177,38 @@ export class Appends {
         const refusals = await this.#database.query<Refusal>(APPEND, toValues(items, isRevival))
         return refusals.filter((one) => !(isRepeated && isOwn(items[one.item - 1] as AppendItem, one)))
       }
-      const made = await this.#append(items)
-      if (made.length === items.length) return []
+      const [row] = await this.#database.query<{ made: readonly string[] | null }>(...plainStatement(items))
+      if (!row?.made) return []
       // Why the others were not.
-      const names = new Set(made)
-      const left = items.flatMap((item, i) => (names.has(item.run) ? [] : [i]))
+      const made = new Set(row.made)
+      const left = items.flatMap((item, i) => (made.has(item.run) ? [] : [i]))
       const refused = left.map((i) => items[i] as AppendItem)
       const refusals = await this.#database.query<Refusal>(APPEND, toValues(refused, false))
       return refusals.map((one) => ({ ...one, item: (left[one.item - 1] as number) + 1 }))
     })
   }
+}
 
-  /** The runs of those that were made. */
-  async #append(items: readonly AppendItem[]): Promise<readonly string[]> {
-    if (items.length === 1) {
-      const { run, lease, expectedSeq, at, isIntent, records } = items[0] as AppendItem
-      const { bytes, events, frame, text } = records[0] as RecordText
-      const values = [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]
-      return (await this.#database.query<{ name: string }>(APPEND_ONE, values)).map(({ name }) => name)
-    }
-    const records = items.map((item) => item.records[0] as RecordText)
-    const made = await this.#database.query<{ name: string }>(APPEND_MANY, [
-      items.map(({ run }) => run),
-      items.map(({ lease }) => lease.token),
-      items.map(({ expectedSeq }) => expectedSeq),
-      records.map(({ bytes }) => bytes),
-      items.map(({ at }) => at),
-      items.map(({ isIntent }) => isIntent),
-      records.map(({ events }) => events),
-      records.map(({ frame }) => frame),
-      records.map(({ text }) => text),
-    ])
-    return made.map(({ name }) => name)
+/** It answers with the runs of the appends that were made, unless all were. */
+function plainStatement(items: readonly AppendItem[]): [Statement, unknown[]] {
+  if (items.length === 1) {
+    const { run, lease, expectedSeq, at, isIntent, records } = items[0] as AppendItem
+    const { bytes, events, frame, text } = records[0] as RecordText
+    return [APPEND_ONE, [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]]
   }
+  const records = items.map((item) => item.records[0] as RecordText)
+  const values = [
+    textArray(items.map(({ run }) => run)),
+    bigintArray(items.map(({ lease }) => lease.token)),
+    intArray(items.map(({ expectedSeq }) => expectedSeq)),
+    bigintArray(records.map(({ bytes }) => bytes)),
+    floatArray(items.map(({ at }) => at)),
+    booleanArray(items.map(({ isIntent }) => isIntent)),
+    bigintArray(records.map(({ events }) => events)),
+    textArray(records.map(({ frame }) => frame)),
+    textArray(records.map(({ text }) => text)),
+  ]
+  return [APPEND_PLAIN, values]
 }
 
 /** One small record, and nothing else to change. */
@@ -263,27 +248,30 @@ export function toError({ lease, expectedSeq, key, group }: AppendItem, refusal:
 }
 
 export function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
-  const records = items.flatMap((item, i) => item.records.map((record) => ({ ...record, item: i + 1 })))
-  const large = records.flatMap(({ item, seq, values }) => values.map((value) => ({ ...value, item, seq })))
+  const records = items.flatMap((item) => item.records)
+  const itemOf = items.flatMap((item, i) => item.records.map(() => i + 1))
+  const large = records.flatMap(({ seq, values }, i) =>
+    values.map(({ hash, text }) => ({ hash, text, seq, item: itemOf[i] as number })),
+  )
   return [
-    items.map(({ run }) => run),
-    items.map(({ lease }) => lease.token),
-    items.map(({ expectedSeq }) => expectedSeq),
-    items.map((item) => item.records.length),
-    items.map(({ bytes }) => bytes),
-    items.map((item) => blobBytes(item.records)),
-    items.map(({ at }) => at),
-    items.map(({ isIntent }) => isIntent),
-    records.map(({ item }) => item),
-    records.map(({ seq }) => seq),
-    records.map(({ events }) => events),
-    records.map(({ frame }) => frame),
-    records.map(({ text }) => text),
-    records.map(({ places }) => places),
-    large.map(({ item }) => item),
-    large.map(({ seq }) => seq),
-    large.map(({ hash }) => hash),
-    large.map(({ text }) => text),
+    textArray(items.map(({ run }) => run)),
+    bigintArray(items.map(({ lease }) => lease.token)),
+    intArray(items.map(({ expectedSeq }) => expectedSeq)),
+    intArray(items.map((item) => item.records.length)),
+    bigintArray(items.map(({ bytes }) => bytes)),
+    bigintArray(items.map((item) => blobBytes(item.records))),
+    floatArray(items.map(({ at }) => at)),
+    booleanArray(items.map(({ isIntent }) => isIntent)),
+    intArray(itemOf),
+    intArray(records.map(({ seq }) => seq)),
+    bigintArray(records.map(({ events }) => events)),
+    textArray(records.map(({ frame }) => frame)),
+    textArray(records.map(({ text }) => text)),
+    textArray(records.map(({ places }) => places)),
+    intArray(large.map(({ item }) => item)),
+    intArray(large.map(({ seq }) => seq)),
+    textArray(large.map(({ hash }) => hash)),
+    textArray(large.map(({ text }) => text)),
     toChanges(items),
     isRevival,
   ]

@@ -10,6 +10,7 @@ import {
   type JournalRecord,
   type Json,
   type Lease,
+  type RecordQuery,
   type Snapshot,
   storeErrors,
   type ThreadWrite,
@@ -23,8 +24,8 @@ import {
 } from "@superstep/engine/stores"
 import type { Database, Statement } from "./database.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
-import { parseJson, parseName, parseSealed, toText } from "./names.ts"
-import { STATE_TABLES } from "./run-rows.ts"
+import { parseJson, parseName, parseSealed, toText, toTextOrNull } from "./names.ts"
+import { STATE_TABLES } from "./runs.ts"
 
 /** $1 the run, $2 the record before the first, $3 the last. The journal's end comes first, the large values last. */
 const READ: Statement = {
@@ -181,6 +182,15 @@ const REMOVE: Statement = {
     DELETE FROM $.thread_writes USING gone WHERE thread_writes.thread = gone.id`,
 }
 
+const AFTER = "thread >= $1 AND ($2::text IS NULL OR thread > $2) AND starts_with(thread, $1)"
+const LIST: Statement = {
+  text: `
+    (SELECT thread FROM $.threads WHERE ${AFTER} ORDER BY thread LIMIT $3)
+    UNION
+    (SELECT thread FROM $.live WHERE thread IS NOT NULL AND ${AFTER} ORDER BY thread LIMIT $3)
+    ORDER BY thread LIMIT $3`,
+}
+
 interface WriteRow {
   readonly last: number
   readonly version: number | null
@@ -225,6 +235,15 @@ export async function threadState(
   if (next !== end + 1) throw corrupt(damaged(next), "the write is missing")
   const named = [...state].map(([key, value]) => [parseName(key, damaged(end)), value])
   return { version: end, state: Object.fromEntries(named) }
+}
+
+export async function listThreads(
+  database: Database,
+  { prefix = "", after, limit }: RecordQuery = {},
+): Promise<readonly string[]> {
+  const values = [toText(prefix), toTextOrNull(after), limit ?? null]
+  const rows = await database.read<{ thread: string }>("The list of threads", LIST, values)
+  return rows.map(({ thread }) => parseName(thread, () => "The name of a thread is damaged"))
 }
 
 export async function removeThread(database: Database, id: string): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Amount, Lease, Mail, MailOutcome, RunId } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { parseName, parseSealed, toText } from "./names.ts"
-import { STATE_TABLES } from "./run-rows.ts"
+import { STATE_TABLES } from "./runs.ts"
 
 // The same mail twice is one. $5: the request that an answer is for.
 const POST: Statement = {

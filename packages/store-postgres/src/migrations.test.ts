@@ -1,17 +1,18 @@
 /** The schema: made once however many processes start, and left alone where it is not ours or newer. */
 import { spawn } from "node:child_process"
 import { join } from "node:path"
+import type { Lease } from "@superstep/engine"
 import { expect, onTestFinished, test } from "vitest"
 import { bundled } from "../../../tests/bundled.ts"
 import { inSchema } from "./database.ts"
-import { start } from "./records.test-support.ts"
+import { record, start } from "./records.test-support.ts"
 import { freshStore, newSchema, sql, url } from "./stores.test-support.ts"
 import { TABLES } from "./tables.ts"
 
 const PROCESSES = 10
 
 test(`${PROCESSES} processes that start at once on an empty database all get the same schema`, async () => {
-  const program = await bundled(join(import.meta.dirname, "starter-program.test-support.ts"))
+  const program = bundled(join(import.meta.dirname, "starter-program.test-support.ts"))
   const schema = newSchema()
   onTestFinished(async () => void (await sql(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`)))
   const codes = await Promise.all(
@@ -25,7 +26,7 @@ test(`${PROCESSES} processes that start at once on an empty database all get the
   expect(codes).toEqual(Array(PROCESSES).fill(0))
   const store = freshStore({ schema })
   expect(await store.runs({})).toHaveLength(PROCESSES)
-  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 6 }])
+  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 9 }])
 })
 
 test("a schema of a later version, or of another program, is left as it is", async () => {
@@ -36,7 +37,7 @@ test("a schema of a later version, or of another program, is left as it is", asy
   await expect(later.run("r")).rejects.toMatchObject({
     code: "STORE_UNUSABLE",
     message: expect.stringMatching(
-      /is of version 99, and this @superstep\/store-postgres knows versions up to 6: update/,
+      /is of version 99, and this @superstep\/store-postgres knows versions up to 9: update/,
     ),
   })
   const foreign = newSchema()
@@ -59,9 +60,24 @@ test("a schema of version 1 gets what is new, and functions of this version inst
   await start(store, "r")
   expect(await store.subscriptions.events(0, 10)).toMatchObject([{ type: "run.started", runId: "r" }])
   const names = await sql<{ proname: string }>(
-    `SELECT proname FROM pg_proc WHERE pronamespace = '"${schema}"'::regnamespace AND proname LIKE 'append%'`,
+    `SELECT proname FROM pg_proc WHERE pronamespace = '"${schema}"'::regnamespace AND proname LIKE 'append%' ORDER BY 1`,
   )
-  expect(names).toEqual([{ proname: "append_2" }])
+  expect(names).toEqual([{ proname: "append_2" }, { proname: "append_plain_9" }])
+})
+
+test("runs in flight continue after the migration from version 8", async () => {
+  const before = freshStore()
+  const leases = await Promise.all(["a", "b", "c"].map((runId) => start(before, runId)))
+  await sql(`DROP FUNCTION "${before.schema}".append_plain_9; UPDATE "${before.schema}".meta SET version = 8`)
+  const store = freshStore({ schema: before.schema })
+  await Promise.all(leases.map((lease) => store.append(lease, 1, [record(2)])))
+  for (const { runId } of leases) {
+    expect(await store.read(runId, 0)).toEqual([record(1), record(2)])
+    expect(await store.run(runId)).toMatchObject({ seq: 2, updatedAt: 2 })
+  }
+  // One run alone, by a process that has not been restarted.
+  await before.append(leases[0] as Lease, 2, [record(3)])
+  expect(await sql(`SELECT version FROM "${before.schema}".meta`)).toEqual([{ version: 9 }])
 })
 
 test("a process whose functions a newer version has replaced writes nothing more, and says so", async () => {

@@ -10,14 +10,14 @@ import { checkKeys, type KeyCheck, type ValueCodec } from "@superstep/engine/sto
 import { APPEND_FUNCTION } from "./append-function.ts"
 import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
 import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
-import { LEASE_FUNCTIONS } from "./lease-functions.ts"
+import { LEASE_FUNCTIONS } from "./leases.ts"
 import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
 import { RECORDS_TABLE } from "./records.ts"
-import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
-import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
-import { SCHEDULE_FUNCTIONS, SCHEDULE_TABLES } from "./schedule-functions.ts"
-import { SLOT_FUNCTIONS, SLOT_TABLES } from "./slot-functions.ts"
-import { SUBSCRIPTION_FUNCTIONS, SUBSCRIPTION_TABLES } from "./subscription-functions.ts"
+import { REGISTRY_FUNCTIONS } from "./registry.ts"
+import { RETENTION_FUNCTIONS } from "./retention.ts"
+import { SCHEDULE_FUNCTIONS, SCHEDULE_TABLES } from "./schedules.ts"
+import { SLOT_FUNCTIONS, SLOT_TABLES } from "./slots.ts"
+import { SUBSCRIPTION_FUNCTIONS, SUBSCRIPTION_TABLES } from "./subscriptions.ts"
 import { TABLES } from "./tables.ts"
 
 /** A value of each key that values were sealed with, to recognise the key. */
@@ -34,6 +34,12 @@ const MIGRATIONS: readonly string[] = [
   SLOT_TABLES,
   SCHEDULE_TABLES,
   RECORDS_TABLE,
+  // Claims have functions of their own for what is planned once.
+  "",
+  // Claims leave runs of given graphs to other processes.
+  "",
+  // Plain appends to many runs have a function.
+  "",
 ]
 
 /** The first version that may have encrypted values. */

@@ -6,8 +6,8 @@
  * A claim never waits for the row of a run, so claims cannot deadlock.
  */
 import { SUSPECT } from "@superstep/engine"
-import { CLAIMED, IS_READY } from "./queue-tables.ts"
-import { RUN_COLUMNS, RUN_TABLES } from "./run-rows.ts"
+import { RUN_COLUMNS, RUN_TABLES } from "./runs.ts"
+import { CLAIMED, IS_READY } from "./tables.ts"
 
 /** Maximum number of runs that become ready in one claim: the next claim continues. */
 const READY_AT_ONCE = 1_000
@@ -18,7 +18,10 @@ const HEAD_COLUMNS = "live.run, live.score, live.status = 'queued' AS is_first"
 
 /** Runs of a line that may be claimed. */
 const inLine = (line: string) =>
-  `${IS_READY} AND live.line = ${line} AND live.takeovers < ${SUSPECT} AND ${MAY_EXECUTE} AND ${IS_CURRENT}`
+  `${IS_READY} AND live.line = ${line} AND live.takeovers < ${SUSPECT} AND ${MAY_EXECUTE} AND ${IS_CURRENT}
+        AND (p_without IS NULL OR NOT EXISTS (
+          SELECT 1 FROM $.runs AS other WHERE other.id = live.run AND other.graph = ANY (p_without)
+        ))`
 
 /** The run that was asked for, if it may be claimed. */
 const NAMED = `live.run_id = p_run AND live.holder IS NULL AND ${MAY_EXECUTE} AND ${IS_CURRENT}
@@ -107,8 +110,8 @@ $function$;
 
 -- A row for each run that was claimed, in order, and one with the time at which a rate limit admits the next. "p_claim" is
 -- what a claim whose answer was lost is recognised by.
-CREATE FUNCTION $.claim_next_2(
-  p_holder text, p_workflows text[], p_queues text[], p_run text, p_now float8, p_limit int,
+CREATE FUNCTION $.claim_next_3(
+  p_holder text, p_workflows text[], p_queues text[], p_without text[], p_run text, p_now float8, p_limit int,
   p_claim uuid, p_repeated boolean
 ) RETURNS TABLE (run json, next_at float8)
 -- A claim reads few rows whatever the number of runs, also with outdated statistics.
@@ -144,7 +147,11 @@ DECLARE
   t_from int[] := '{}';
   t_to int[] := '{}';
   t_served bigint[] := '{}';
+  -- Tenants that may not have a row yet.
+  n_tenant uuid[] := '{}';
+  n_served bigint[] := '{}';
   head record;
+  one bigint;
   best int;
   lane int;
   admitted_at float8;
@@ -205,10 +212,12 @@ BEGIN
     ) AS o;
     IF l_line IS NULL THEN RETURN; END IF;
 
-    SELECT array_agg(s.place::int ORDER BY s.place), array_agg(n.place::int ORDER BY s.place) INTO f_line, f_lane
-    FROM unnest(samples) WITH ORDINALITY AS s(id, place) JOIN $.runs AS r ON r.id = s.id
-    CROSS JOIN LATERAL unnest(r.lanes) AS u(lane)
-    JOIN unnest(n_lane) WITH ORDINALITY AS n(lane, place) ON n.lane = u.lane;
+    IF names IS NOT NULL THEN
+      SELECT array_agg(s.place::int ORDER BY s.place), array_agg(n.place::int ORDER BY s.place) INTO f_line, f_lane
+      FROM unnest(samples) WITH ORDINALITY AS s(id, place) JOIN $.runs AS r ON r.id = s.id
+      CROSS JOIN LATERAL unnest(r.lanes) AS u(lane)
+      JOIN unnest(n_lane) WITH ORDINALITY AS n(lane, place) ON n.lane = u.lane;
+    END IF;
     l_from := array_fill(1, ARRAY[cardinality(l_line)]);
     l_to := array_fill(0, ARRAY[cardinality(l_line)]);
     FOR i IN 1 .. coalesce(cardinality(f_line), 0) LOOP
@@ -303,28 +312,33 @@ BEGIN
       WHERE n.is_paid
       ON CONFLICT (lane) DO UPDATE SET name = excluded.name, paid_until = excluded.paid_until;
     END IF;
-    INSERT INTO $.new_events (type, run_id, workflow, at, body)
-    SELECT 'run.started', r.run_id, r.workflow, p_now, '{}'
-    FROM unnest(started) WITH ORDINALITY AS s(id, place) JOIN $.runs AS r ON r.id = s.id ORDER BY s.place;
-    -- A tenant whose row is locked is being served by another process.
-    UPDATE $.tenants SET served = s.served
-    FROM (
-      SELECT tenants.tenant, now.served FROM $.tenants
-      JOIN (SELECT l_tenant[t_from[u.t]] AS tenant, u.served FROM unnest(t_served) WITH ORDINALITY AS u(served, t)) AS now
-        ON now.tenant = tenants.tenant
-      WHERE now.served IS NOT NULL FOR NO KEY UPDATE OF tenants SKIP LOCKED
-    ) AS s WHERE tenants.tenant = s.tenant;
-    INSERT INTO $.tenants (tenant, served)
-    SELECT l_tenant[t_from[u.t]], u.served FROM unnest(t_served) WITH ORDINALITY AS u(served, t)
-    WHERE u.served IS NOT NULL AND NOT EXISTS (SELECT 1 FROM $.tenants AS k WHERE k.tenant = l_tenant[t_from[u.t]])
-    ORDER BY 1 ON CONFLICT DO NOTHING;
+    -- One by one: a statement about one row is planned once in a session, one about a list each time.
+    FOREACH one IN ARRAY started LOOP
+      INSERT INTO $.new_events (type, run_id, workflow, at, body)
+      SELECT 'run.started', r.run_id, r.workflow, p_now, '{}' FROM $.runs AS r WHERE r.id = one;
+    END LOOP;
+    FOR t IN 1 .. cardinality(t_from) LOOP
+      CONTINUE WHEN t_served[t] IS NULL;
+      -- A tenant whose row is locked is being served by another process.
+      PERFORM 1 FROM $.tenants WHERE tenants.tenant = l_tenant[t_from[t]] FOR NO KEY UPDATE SKIP LOCKED;
+      IF FOUND THEN
+        UPDATE $.tenants SET served = t_served[t] WHERE tenants.tenant = l_tenant[t_from[t]];
+      ELSE
+        n_tenant := n_tenant || l_tenant[t_from[t]];
+        n_served := n_served || t_served[t];
+      END IF;
+    END LOOP;
+    IF cardinality(n_tenant) > 0 THEN
+      INSERT INTO $.tenants (tenant, served)
+      SELECT u.tenant, u.served FROM unnest(n_tenant, n_served) AS u(tenant, served)
+      WHERE NOT EXISTS (SELECT 1 FROM $.tenants AS k WHERE k.tenant = u.tenant)
+      ORDER BY 1 ON CONFLICT DO NOTHING;
+    END IF;
   END IF;
 
-  RETURN QUERY
-  SELECT to_json(one), NULL::float8 FROM (
-    SELECT ${RUN_COLUMNS} FROM unnest(claimed) WITH ORDINALITY AS c(id, place)
-    JOIN ${RUN_TABLES.replace("AS r", "AS r ON r.id = c.id")} ORDER BY c.place
-  ) AS one;
+  FOREACH one IN ARRAY claimed LOOP
+    RETURN QUERY SELECT to_json(c), NULL::float8 FROM (SELECT ${RUN_COLUMNS} FROM ${RUN_TABLES} WHERE r.id = one) AS c;
+  END LOOP;
   IF next_start IS NOT NULL THEN RETURN QUERY SELECT NULL::json, next_start; END IF;
 END
 $function$;

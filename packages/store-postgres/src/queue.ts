@@ -3,16 +3,15 @@ import { randomUUID } from "node:crypto"
 import type { Amendment, Claimed, ClaimQuery, LaneLimit, RunQueue, StoredRun } from "@superstep/engine"
 import { blobBytes, toRecords } from "./append-item.ts"
 import type { Database, Statement } from "./database.ts"
-import type { Hints } from "./hints.ts"
 import { toText, toTextOrNull, toTexts } from "./names.ts"
 import type { Promised } from "./registry.ts"
-import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
-import type { Turns } from "./turns.ts"
+import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./runs.ts"
+import type { Hints } from "./signals.ts"
 
 const SET_LIMITS: Statement = { text: "SELECT $.set_limits_1($1, $2)" }
 const CLAIM_NEXT: Statement = {
   name: "claim_next",
-  text: "SELECT run, next_at FROM $.claim_next_2($1, $2, $3, $4, $5, $6, $7, $8)",
+  text: "SELECT run, next_at FROM $.claim_next_3($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 }
 const AMEND: Statement = {
   text: "SELECT $.amend_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) AS is_done",
@@ -43,11 +42,12 @@ async function setLimits(database: Database, workflow: string, limits: readonly 
 }
 
 async function claimNext(database: Database, query: ClaimQuery): Promise<Claimed> {
-  const { holder, workflows, queues, runId, now, limit } = query
+  const { holder, workflows, queues, without, runId, now, limit } = query
   const values = [
     toText(holder),
     toTexts(workflows),
     queues === undefined ? null : toTexts(queues),
+    without === undefined || without.length === 0 ? null : toTexts(without),
     toTextOrNull(runId),
     now,
     limit,
@@ -91,4 +91,22 @@ async function expired(database: Database, now: number, limit: number): Promise<
   return (await database.read<RunRow>("The list of runs", EXPIRED, [now, limit])).map((row) =>
     toStoredRun(row, database.codec),
   )
+}
+
+/** Executes the calls for one run in order; different runs do not wait for each other. */
+export class Turns {
+  /** The last call of each run that has one in progress. */
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  /** Executes at once if no call of the run is in progress, else after the last one. */
+  pass<T>(runId: string, act: () => Promise<T>): Promise<T> {
+    const last = this.#last.get(runId)
+    const acting = last === undefined ? act() : last.then(act, act)
+    this.#last.set(runId, acting)
+    const end = () => {
+      if (this.#last.get(runId) === acting) this.#last.delete(runId)
+    }
+    acting.then(end, end)
+    return acting
+  }
 }

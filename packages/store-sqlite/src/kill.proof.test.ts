@@ -4,6 +4,7 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import * as fc from "fast-check"
 import { expect, inject, test } from "vitest"
+import { bundled } from "../../../tests/bundled.ts"
 import { sqliteStore } from "./open-store.ts"
 import { freshPath } from "./stores.test-support.ts"
 
@@ -13,8 +14,7 @@ const program = fileURLToPath(new URL("./appends.test-support.ts", import.meta.u
 
 /** Lets the program append until so many appends are acknowledged, and kills it; the last acknowledged record. */
 async function killAfter(path: string, appends: number, runId = "r"): Promise<number> {
-  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
-  const child = spawn(process.execPath, [...flags, program, path, runId], {
+  const child = spawn(process.execPath, [bundled(program), path, runId], {
     stdio: ["ignore", "pipe", "pipe"],
   })
   let complaint = ""

@@ -114,6 +114,11 @@ function preparedStore(
     subscriptions,
   }
   const append = appender(database, tables)
+  transactions.onBegin = () => {
+    graphs.begin()
+    subscriptions.begin()
+  }
+  transactions.makeTogether = append.follow
   transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
   const report = reporter(database)
@@ -121,16 +126,21 @@ function preparedStore(
   const serving = new Set<LiveService>()
 
   return {
-    async append(lease, expectedSeq, records, change) {
-      const bodies = toBodies(lease.runId, expectedSeq, records, codec)
-      const texts = toChangeTexts(lease.runId, change, codec)
-      const write = { lease, expectedSeq, records, bodies, change, texts }
-      return transactions.write(
-        `The journal of run "${lease.runId}"`,
-        () => append.make(write),
-        bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
-        () => append.follow(write),
-      )
+    // Not `async`: of the promise of every record there would be a second one.
+    append(lease, expectedSeq, records, change) {
+      try {
+        const bodies = toBodies(lease.runId, expectedSeq, records, codec)
+        const texts = toChangeTexts(lease.runId, change, codec)
+        const write = { lease, expectedSeq, records, bodies, change, texts }
+        return transactions.write(
+          `The journal of run "${lease.runId}"`,
+          () => append.make(write),
+          bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
+          append.hasRecordsOnly(write) ? write : undefined,
+        )
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
     read: (runId, afterSeq, limit) =>
       transactions.readTogether(`The journal of run "${runId}"`, () => journals.read(runId, afterSeq, limit)),
@@ -163,9 +173,15 @@ function preparedStore(
     claim: (runId, token, holder) =>
       transactions.write(`The claim to run "${runId}"`, () => leases.claim(runId, token, holder)),
     setIdle: (lease, idle) =>
-      transactions.write(`The row of run "${lease.runId}"`, () => leases.setIdle(lease, idle)),
+      transactions.write(`The row of run "${lease.runId}"`, () => {
+        append.setOpen(lease.runId, idle === false)
+        leases.setIdle(lease, idle)
+      }),
     release: (lease, wakeAt) =>
-      transactions.write(`The release of run "${lease.runId}"`, () => leases.release(lease, wakeAt)),
+      transactions.write(`The release of run "${lease.runId}"`, () => {
+        append.setOpen(lease.runId, false)
+        leases.release(lease, wakeAt)
+      }),
     absolve: (lease) => transactions.write(`The row of run "${lease.runId}"`, () => leases.absolve(lease)),
     quarantine: (lease, at) =>
       transactions.write(`The quarantine of run "${lease.runId}"`, () => {
@@ -203,6 +219,7 @@ function preparedStore(
     },
 
     thread: (id, version) => transactions.read(`Thread "${id}"`, () => threads.state(id, version)),
+    threads: (query) => transactions.read("The list of threads", () => threads.list(query)),
     removeThread: (id) => transactions.write(`The removal of thread "${id}"`, () => threads.remove(id)),
 
     registry: registryOn(database, transactions),

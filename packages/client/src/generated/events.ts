@@ -32,9 +32,23 @@ export type RunEvent =
       readonly from: { readonly runId: string; readonly seq: number }
       readonly later: number
       readonly state?: { readonly [name: string]: unknown } | undefined
+      readonly agents?:
+        | {
+            readonly [name: string]: {
+              readonly instructions?: string | undefined
+              readonly model?: string | undefined
+              readonly settings?: { readonly [name: string]: unknown } | undefined
+            }
+          }
+        | undefined
     })
   | (EventBase & { readonly type: "run.waiting" })
-  | (EventBase & { readonly type: "run.resumed" })
+  | (EventBase & { readonly type: "run.resumed"; readonly by?: string | undefined })
+  | (EventBase & {
+      readonly type: "run.paused"
+      readonly reason?: string | undefined
+      readonly by?: string | undefined
+    })
   | (EventBase & {
       readonly type: "run.finished"
       readonly status: "completed" | "failed" | "cancelled" | "limit"
@@ -113,6 +127,7 @@ export type RunEvent =
       readonly type: "step.recorded"
       readonly key: string
       readonly value: unknown
+      readonly details?: unknown
     })
   | (EventBase & {
       readonly task: number
@@ -178,6 +193,8 @@ export type RunEvent =
           | readonly { readonly to: string; readonly timeout?: number | undefined }[]
           | undefined
         readonly default?: unknown
+        readonly note?: string | undefined
+        readonly escalatedBy?: string | undefined
       }
     })
   | (EventBase & {
@@ -196,6 +213,8 @@ export type RunEvent =
           | readonly { readonly to: string; readonly timeout?: number | undefined }[]
           | undefined
         readonly default?: unknown
+        readonly note?: string | undefined
+        readonly escalatedBy?: string | undefined
       }
     })
   | (EventBase & {

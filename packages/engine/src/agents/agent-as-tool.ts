@@ -84,7 +84,7 @@ function textArgs(description: string): InputArgs {
   }
 }
 
-interface TransferArgs {
+export interface TransferArgs {
   readonly agent: string
   readonly task: string
   readonly expected_output?: string | undefined
@@ -95,6 +95,21 @@ export function transferTool(agents: readonly Agent[]): Tool {
   return {
     name: "transfer_task",
     description: `Gives a task to another agent and returns its answer. The agent knows nothing but what the task says. Agents:\n${listAgents(agents)}`,
+    ...transferInput(agents),
+    durable: true,
+    run: (args: TransferArgs, call) => runNested(coreOf(agentByName(agents, args)), taskText(args), call),
+  } as Tool
+}
+
+export function taskText({ task, expected_output }: TransferArgs): string {
+  return expected_output === undefined || expected_output === ""
+    ? task
+    : `${task}\n\nExpected output: ${expected_output}`
+}
+
+/** The arguments of tools that give a task to one of several agents. */
+export function transferInput(agents: readonly Agent[]): Pick<Tool, "parameters" | "parse"> {
+  return {
     parameters: {
       type: "object",
       properties: {
@@ -117,13 +132,5 @@ export function transferTool(agents: readonly Agent[]): Tool {
       }
       return parseAgentRef(agents, args)
     },
-    durable: true,
-    run: (args: TransferArgs, call) => runNested(coreOf(agentByName(agents, args)), taskText(args), call),
-  } as Tool
-}
-
-function taskText({ task, expected_output }: TransferArgs): string {
-  return expected_output === undefined || expected_output === ""
-    ? task
-    : `${task}\n\nExpected output: ${expected_output}`
+  }
 }

@@ -4,12 +4,11 @@ import type { CallModelOptions, Message, ModelRef, ModelSettings } from "../mode
 import type { AnyState, Channel, Context, Run, RunOptions, Schema } from "../runtime/index.ts"
 import type { ApprovalRules, Tool, Toolset } from "../tools/index.ts"
 import type { AgentLimits, Guard, StopWhen } from "./agent-limits.ts"
-import type { AgentScope } from "./agent-scope.ts"
 import type { Guardrail } from "./guardrails.ts"
 import type { HistoryPolicy } from "./history-policy.ts"
 import type { HookInfo, HookOptions, Hooks } from "./middleware.ts"
 import type { Secrets } from "./secrets.ts"
-import type { LoadModels, ToolChoice, ToolTable } from "./step-plan.ts"
+import type { AgentScope, LoadModels, ToolChoice, ToolTable } from "./step-plan.ts"
 import type { OnTruncated, OutputFormat } from "./structured-output.ts"
 
 export interface AgentOptions<In = unknown, Needs = unknown> extends NodePolicies, HookOptions {
@@ -42,7 +41,10 @@ export interface AgentOptions<In = unknown, Needs = unknown> extends NodePolicie
   readonly settings?: ModelSettings | undefined
   /** How models are called: retries, timeouts, prices and provider limits. */
   readonly calling?:
-    | Omit<CallModelOptions, "signal" | "clock" | "slots" | "onDelta" | "meter" | "beforeRetry">
+    | Omit<
+        CallModelOptions,
+        "signal" | "clock" | "slots" | "onDelta" | "onAnswered" | "meter" | "beforeRetry"
+      >
     | undefined
   /** Models by name, for `prepareStep` to choose from. */
   readonly models?: Readonly<Record<string, ModelRef | readonly ModelRef[]>> | undefined
@@ -94,6 +96,11 @@ export interface AgentOptions<In = unknown, Needs = unknown> extends NodePolicie
   readonly onToolError?: "result" | "fail" | ((error: string, call: FailedCall) => string) | undefined
   /** False requests complete replies and sends no deltas. Default true. */
   readonly stream?: boolean | undefined
+  /**
+   * False records of a model call only its reply: no instructions, settings, names of tools, response id or time to the first
+   * token. Default true.
+   */
+  readonly recordCalls?: boolean | undefined
   readonly onError?: "fail" | "settle" | undefined
 }
 

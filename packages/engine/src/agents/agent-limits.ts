@@ -140,7 +140,8 @@ export class Guard {
   }
 
   #reached(what: string, option: string): SuperstepError {
-    const text = `Agent "${this.agent}" has reached its limit of ${what}. Raise ${option}, or add an onLimit route to the workflow.`
+    const written = option === "limits.iterations" ? `${option} (max_iterations in a file)` : option
+    const text = `Agent "${this.agent}" has reached its limit of ${what}. Raise ${written}, or add an onLimit route to the workflow.`
     const error = new SuperstepError("AGENT_LIMIT", text, { limit: true, retryable: false })
     reached.set(error, option)
     return error

@@ -22,9 +22,16 @@ import type { ToolCallContext } from "../tools/index.ts"
 import type { ToolOutcome } from "../tools/internal.ts"
 import { type ActiveAgent, type Agent, type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
 import { Guard, isLimit, limitReached, shouldStop } from "./agent-limits.ts"
-import { checkFiles, lastSpeaker, reachableAgent, systemPrompt, withSpeaker } from "./agent-prompt.ts"
-import { type AgentScope, pathOf, taskScope } from "./agent-scope.ts"
+import {
+  checkFiles,
+  lastSpeaker,
+  reachableAgent,
+  summaryOf,
+  systemPrompt,
+  withSpeaker,
+} from "./agent-prompt.ts"
 import { agentStep, fittingStep, reportOf, type StepReply, stepOf } from "./agent-step.ts"
+import { changedCore } from "./changed-agent.ts"
 import {
   callsOf,
   inputMessages,
@@ -39,10 +46,11 @@ import {
 } from "./conversation.ts"
 import { checkAll, type GuardrailTrip, guardrailsOn, inParallel, inputText, Tripped } from "./guardrails.ts"
 import type { TakeOver } from "./hand-off.ts"
+import { HookedVisits } from "./middleware.ts"
 import { FINAL_TOKENS } from "./model-step.ts"
 import { Secrets, UnknownOutcomes } from "./secrets.ts"
+import { type AgentScope, pathOf, type ToolTable, taskScope } from "./step-plan.ts"
 import { AnswerReader } from "./structured-output.ts"
-import { summaryOf } from "./summary.ts"
 import { toolTurn } from "./tool-turn.ts"
 import { traceAgent, tracedTakeOver } from "./traced-calls.ts"
 
@@ -188,6 +196,9 @@ class AgentConversation {
   #modelCalls = 0
   /** Input guardrails that have passed: `false` for those before the first model call, `true` for the parallel ones. */
   readonly #cleared = new Set<boolean>()
+  readonly #visits = new HookedVisits()
+  /** Tools that end with the conversation. */
+  readonly #opened: ToolTable[] = []
   /** The agent whose turn it is. */
   #speaker: Speaker | undefined
   /** The context of the first agent, and the span of the one that took over. */
@@ -233,6 +244,18 @@ class AgentConversation {
 
   /** `send` sends the trip of a guardrail to another node, if that is possible. */
   async answer(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
+    let answer: unknown
+    try {
+      answer = await this.#answered(send)
+    } catch (error) {
+      if (!this.#ctx.signal.aborted) await this.#visits.end({ error })
+      throw error
+    }
+    await this.#visits.end({ answer })
+    return answer
+  }
+
+  async #answered(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
     try {
       return await this.#traced()
     } catch (error) {
@@ -244,6 +267,7 @@ class AgentConversation {
       return undefined
     } finally {
       for (const deadline of this.#deadlines) deadline.close()
+      for (const { end } of this.#opened) await end?.()
     }
   }
 
@@ -434,8 +458,9 @@ class AgentConversation {
   }
 
   /** Starts an agent's turn, with its own instructions and tools, and under its own limits too. */
-  async #enter(core: AgentCore, handoff?: HandedOver): Promise<Speaker> {
+  async #enter(entered: AgentCore, handoff?: HandedOver): Promise<Speaker> {
     const { ctx } = this.#scope
+    const core = changedCore(entered, ctx)
     if (!this.#guards.some(({ agent }) => agent === core.name)) {
       const { limits, budget, onLimit } = core.options
       const guard = new Guard(core.name, limits, budget, onLimit === "answer")
@@ -448,8 +473,10 @@ class AgentConversation {
     }
     const opened = core.tools(ctx, this.#input)
     const tools = opened instanceof Promise ? await opened : opened
-    const system = await systemPrompt(core, tools, this.#input, ctx, "", handoff)
+    if (tools.end !== undefined) this.#opened.push(tools)
     const about = (step: number) => ({ agent: core.name, step, input: this.#input, steps: this.#steps, ctx })
+    const more = core.hooks === undefined ? "" : await this.#visits.begin(core.hooks, about(0))
+    const system = await systemPrompt(core, tools, this.#input, ctx, more, handoff)
     const { guards, secrets } = { guards: this.#guards, secrets: this.#secrets }
     this.#speaker = { core, tools, system, scope: this.#scope, guards, secrets, about }
     return this.#speaker

@@ -15,9 +15,17 @@ import {
   toolCallsOf,
   userText,
 } from "./conversation.ts"
+import { loadedTools } from "./deferred-tools.ts"
 import { tokensIn } from "./fit-messages.ts"
 import { modelTurn } from "./model-step.ts"
-import { plannedModels, plannedTools, providerChoice, type StepPlan, type ToolChoice } from "./step-plan.ts"
+import {
+  plannedModels,
+  plannedTools,
+  providerChoice,
+  type StepPlan,
+  type ToolChoice,
+  withToolModel,
+} from "./step-plan.ts"
 import { failure } from "./tool-approval.ts"
 
 export interface StepRequest {
@@ -54,9 +62,11 @@ export async function agentStep(speaker: ActiveAgent, request: StepRequest): Pro
   const { hooks } = core
   const { messages, ids, responseFormat } = request
   const info = speaker.about(request.number)
-  const names = [...speaker.tools.byName.keys()]
-  const plan: StepPlan = (await hooks?.prepareStep({ ...info, messages, tools: names })) ?? {}
-  const active = { ...speaker, about: () => info, tools: plannedTools(core.name, speaker.tools, plan) }
+  const loaded = loadedTools(speaker.tools, messages)
+  const names = [...loaded.byName.keys()]
+  const chosen: StepPlan = (await hooks?.prepareStep({ ...info, messages, tools: names })) ?? {}
+  const plan = withToolModel(chosen, speaker.tools, info.steps)
+  const active = { ...speaker, about: () => info, tools: plannedTools(core.name, loaded, plan) }
   const { instructions } = plan
   const system: readonly Message[] =
     instructions === undefined ? request.system : [{ role: "system", content: instructions }]

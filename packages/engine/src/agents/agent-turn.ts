@@ -10,8 +10,8 @@ import type { ToolOutcome } from "../tools/internal.ts"
 import { type Agent, type AgentCore, coreOf } from "./agent-core.ts"
 import { Guard } from "./agent-limits.ts"
 import { systemPrompt } from "./agent-prompt.ts"
-import { taskScope } from "./agent-scope.ts"
 import { fittingStep } from "./agent-step.ts"
+import { changedCore } from "./changed-agent.ts"
 import {
   callsOf,
   readObject,
@@ -23,8 +23,9 @@ import {
 } from "./conversation.ts"
 import { isHandoff } from "./hand-off.ts"
 import { toolTable } from "./make-core.ts"
+import { HookedVisits } from "./middleware.ts"
 import { Secrets, secretNames, UnknownOutcomes } from "./secrets.ts"
-import type { ToolTable } from "./step-plan.ts"
+import { type ToolTable, taskScope } from "./step-plan.ts"
 import { AnswerReader } from "./structured-output.ts"
 import { toolTurn } from "./tool-turn.ts"
 
@@ -47,17 +48,20 @@ export interface Turn {
 }
 
 export async function agentTurn(agent: Agent, options: TurnOptions, ctx: Context): Promise<Turn> {
-  const core = coreOf(agent)
+  const core = changedCore(coreOf(agent), ctx)
   const { messages } = options
   const tools = await toolsOf(core, options.tools ?? [], ctx, messages)
   checkSecrets(core, tools)
-  const system = await systemPrompt(core, tools, messages, ctx, options.instructions)
   const conversation = [...messages]
   const guard = new Guard(core.name, core.options.limits, core.options.budget)
   const scope = taskScope(ctx)
   const deadline = await guard.begin(ctx, ctx.signal)
   if (deadline !== undefined) scope.signal = deadline.signal
   const about = hookInfo(core, messages, ctx)
+  const visits = new HookedVisits()
+  const begun = core.hooks === undefined ? "" : await visits.begin(core.hooks, about(0))
+  const more = [options.instructions ?? "", begun].filter((part) => part !== "").join("\n\n")
+  const system = await systemPrompt(core, tools, messages, ctx, more)
   const speaker = { core, tools, scope, guards: [guard], secrets: new Secrets(), about }
   const reader = new AnswerReader(core)
   const ids = new Set(messages.flatMap(callsOf))
@@ -92,11 +96,18 @@ export async function agentTurn(agent: Agent, options: TurnOptions, ctx: Context
       const text = textOf(reply)
       if (calls.length > 0) return { added, text, answer: undefined, calls }
       const answer = await reader.read(reply)
-      if ("value" in answer) return { added, text, answer: answer.value, calls }
+      if ("value" in answer) {
+        await visits.end({ answer: answer.value })
+        return { added, text, answer: answer.value, calls }
+      }
       conversation.push(...added, ...(answer.repair === undefined ? [] : [answer.repair]))
     }
+  } catch (error) {
+    if (!ctx.signal.aborted) await visits.end({ error })
+    throw error
   } finally {
     deadline?.close()
+    await tools.end?.()
   }
 }
 
@@ -131,10 +142,14 @@ export async function callTools(
     about: hookInfo(core, undefined, ctx),
   }
   const outcomes: ToolOutcome[] = []
-  for (const call of calls) {
-    const made = await toolTurn(active, [call], new UnknownOutcomes())
-    if (made.limit !== undefined) throw made.limit
-    outcomes.push(...made.outcomes)
+  try {
+    for (const call of calls) {
+      const made = await toolTurn(active, [call], new UnknownOutcomes())
+      if (made.limit !== undefined) throw made.limit
+      outcomes.push(...made.outcomes)
+    }
+  } finally {
+    await table.end?.()
   }
   return { results: resultsMessage(calls, outcomes), outcomes }
 }
@@ -160,5 +175,5 @@ async function toolsOf(
 ): Promise<ToolTable> {
   const table = await core.tools(ctx, input)
   if (more.length === 0) return table
-  return toolTable(core.name, [...table.byName.values(), ...more], table.instructions)
+  return { ...table, ...toolTable(core.name, [...table.byName.values(), ...more], table.instructions) }
 }

@@ -16,10 +16,10 @@ import {
 } from "./agent-core.ts"
 import { runAgent, runNested } from "./agent-loop.ts"
 import { checkFiles } from "./agent-prompt.ts"
-import { pathOfContext, withPath } from "./agent-scope.ts"
 import { plainInput } from "./conversation.ts"
 import type { Guardrail } from "./guardrails.ts"
 import { isToolset, makeCore } from "./make-core.ts"
+import { pathOfContext, withPath } from "./step-plan.ts"
 import { alreadyRead } from "./structured-output.ts"
 
 export function agent<Out, In = unknown, Needs = unknown>(
@@ -31,7 +31,7 @@ export function agent<In = unknown, Needs = unknown>(
 export function agent(options: SomeAgentOptions & { readonly output?: Schema | undefined }): Agent {
   const { name, description, input, output, messages } = options
   const core = makeCore(options, output)
-  const { retry, timeout, concurrency, flow, maxVisits, budget, onError } = options
+  const { retry, timeout, concurrency, flow, placement, maxVisits, budget, onError } = options
   const run = (message: unknown, ctx: Context) => runAgent(core, message, ctx)
   const definition: Node["definition"] = Object.freeze({
     kind: "agent",
@@ -40,7 +40,17 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
     ],
     output: alreadyRead(output),
     warnings: core.warnings,
-    ...omitUndefined({ description, retry, timeout, concurrency, flow, maxVisits, budget, onError }),
+    ...omitUndefined({
+      description,
+      retry,
+      timeout,
+      concurrency,
+      flow,
+      placement,
+      maxVisits,
+      budget,
+      onError,
+    }),
   })
   let alone: Workflow | undefined
   const asWorkflow = (): Workflow => {

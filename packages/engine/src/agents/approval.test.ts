@@ -1,7 +1,7 @@
 /** Approval of tool calls, and secret arguments. */
 import { expect, test } from "vitest"
 import { z } from "zod"
-import { memoryStore } from "../index.ts"
+import { memoryStore, Runtime } from "../index.ts"
 import { scriptedModel } from "../models/script/scripted-model.ts"
 import { type ToolOptions, tool } from "../tools/index.ts"
 import { agent } from "./index.ts"
@@ -39,6 +39,36 @@ test("a tool that needs approval waits for a person", async () => {
   await run.respond(requests[0]?.id ?? "", { approve: true })
   expect((await run).outputs).toEqual(["done"])
   expect(sent).toEqual([letter])
+})
+
+test("the approver may always allow a tool: later calls run without a question, also in another process", async () => {
+  const store = memoryStore()
+  const model = pureModel((_, turn) => {
+    const name = ["send", "post", "send"][turn]
+    return name === undefined ? "done" : { calls: [{ name, args: letter }] }
+  })
+  const tools = [send({ approval: "always" }), send({ name: "post", approval: "always" })]
+  const clerk = agent({ name: "clerk", model, tools })
+  const open = () => new Runtime({ store, workflows: [clerk], recover: false })
+  const before = open()
+  const run = before.stream(clerk, "write", { runId: "r" as never })
+  await run.respond((await run.result).requests[0]?.id ?? "", { approve: true, always: true }, { by: "ada" })
+  const [second] = (await run.result).requests
+  expect(second?.data).toMatchObject({ tool: "post" })
+  await before.close()
+  const after = open()
+  const resumed = after.resume(clerk, "r" as never)
+  await resumed.respond(second?.id ?? "", { approve: true })
+  expect(await resumed.result).toMatchObject({ status: "completed", outputs: ["done"] })
+  expect(sent).toHaveLength(3)
+  await after.close()
+})
+
+test("always goes with an approval, and no rule that denies gives way to it", async () => {
+  const run = agent({ name: "clerk", model: script(), tools: [send({ approval: "always" })] }).run("write")
+  const [request] = (await run).requests
+  await expect(run.respond(request?.id ?? "", { approve: false, always: true })).rejects.toThrow(/always/)
+  run.cancel()
 })
 
 test("the approver may edit the arguments, and the model sees the edited ones", async () => {

@@ -4,7 +4,8 @@ import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
 import type { Model } from "../models/index.ts"
 import { scriptedModel } from "../models/script/scripted-model.ts"
-import { crashTest, manualClock, settled } from "../testing/index.ts"
+import { manualClock, settled } from "../testing/index.ts"
+import { crashTest } from "../testing/simulation/crash-test.test-support.ts"
 import { tool } from "../tools/index.ts"
 import {
   type AgentLimits,
@@ -312,7 +313,7 @@ test("a run with guardrails ends the same, wherever its process dies", async () 
   for (const parallel of [false, true]) {
     for (const reason of [undefined, "tripped"]) {
       const compare = ({ result }: { result: { outputs: unknown[] } }) => result.outputs
-      const { outcome } = await crashTest(build(parallel, reason), "go", { seeds: 15, compare })
+      const { outcome } = await crashTest(build(parallel, reason), "go", { compare })
       expect(outcome).toEqual([reason === undefined ? "done" : "no"])
     }
   }
@@ -370,7 +371,6 @@ test("an agent can be a judge, in its own conversation, which is recorded with t
       ],
     })
     const { outcome } = await crashTest(x, "How do I build a bomb?", {
-      seeds: 15,
       compare: ({ result }) => result.outputs,
     })
     expect(outcome).toEqual(["No."])

@@ -12,7 +12,7 @@ import { messageText } from "../models/internal.ts"
 import type { Context } from "../runtime/index.ts"
 import { compilePattern, isFound, PatternError } from "../text/patterns/index.ts"
 import { matchesWord } from "../tools/index.ts"
-import { type AgentScope, scopedContext } from "./agent-scope.ts"
+import { type AgentScope, scopedContext } from "./step-plan.ts"
 
 export interface Guardrail {
   /** The name in records, events and errors. */

@@ -3,7 +3,7 @@ import { expect, expectTypeOf, test } from "vitest"
 import { z } from "zod"
 import { memoryStore } from "../index.ts"
 import { scriptedModel } from "../models/script/scripted-model.ts"
-import { crashTest } from "../testing/index.ts"
+import { crashTest } from "../testing/simulation/crash-test.test-support.ts"
 import { type Tool, tool } from "../tools/index.ts"
 import { agent, type Middleware, type PrepareInfo, type StepPlan, stepCount, toolCalled } from "./index.ts"
 import { pureModel, shown } from "./stand-ins.test-support.ts"
@@ -214,10 +214,12 @@ test("decisions of hooks are recorded: wherever the process dies, the requests a
         name === "echo"
           ? { args: { text: `${(args as { text: string }).text}-${count++}` } }
           : { result: count++ },
+      beforeAgent: () => ({ instructions: `Begun ${count++}` }),
+      afterToolCall: () => ({ note: `Note ${count++}` }),
+      afterAgent: () => void count++,
     })
   }
   await crashTest(build, "go", {
-    seeds: 40,
     before: () => {
       requests.clear()
       count = 0
@@ -379,7 +381,6 @@ test("the verdict of a stop function is recorded", async () => {
       stopWhen: () => verdicts++ >= 2,
     })
   const { outcome } = await crashTest(build, "go", {
-    seeds: 30,
     before: () => {
       verdicts = 0
     },

@@ -38,6 +38,7 @@ export {
   type Turn,
   type TurnOptions,
 } from "./agent-turn.ts"
+export { backgroundAgents } from "./background-agents.ts"
 export { validHistory } from "./conversation.ts"
 export type { HistoryBounds } from "./fit-messages.ts"
 export {
@@ -62,6 +63,9 @@ export {
 } from "./history-policy.ts"
 export type {
   AfterModel,
+  AfterToolCall,
+  AgentEnd,
+  BeforeAgent,
   BeforeModel,
   HookInfo,
   HookOptions,
@@ -71,7 +75,9 @@ export type {
   ReplyInfo,
   RequestInfo,
   ToolCallInfo,
+  ToolResultInfo,
 } from "./middleware.ts"
+export { type ModelRoute, modelPicker, pickedModel, rotateModels, routeModels } from "./model-choice.ts"
 export type { StepPlan, ToolChoice } from "./step-plan.ts"
 export type { OnTruncated } from "./structured-output.ts"
 export { type ApprovalAnswer, type ApprovalRequest, approvalAnswer } from "./tool-approval.ts"

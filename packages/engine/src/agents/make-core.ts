@@ -22,6 +22,7 @@ import {
   type SomeAgentOptions,
 } from "./agent-core.ts"
 import { stopProblem } from "./agent-limits.ts"
+import { withDeferred } from "./deferred-tools.ts"
 import { guardrailsProblem } from "./guardrails.ts"
 import { handoffOf, handoffTools } from "./hand-off.ts"
 import { historyProblem } from "./history-policy.ts"
@@ -43,7 +44,7 @@ export function makeCore(options: SomeAgentOptions, output: Schema | undefined):
   }
   let known: ToolTable | undefined
   const fixed = () => {
-    known ??= toolTable(name, [...plain, ...agentTools()])
+    known ??= toolTable(name, withDeferred([...plain, ...agentTools()]))
     return known
   }
   // Two tools with the same name are reported here, before anything runs, unless other agents do not exist yet.
@@ -136,7 +137,10 @@ async function openTools(
     tools.push(...(await one.tools(ctx)))
     if (one.instructions !== undefined) instructions.push(one.instructions)
   }
-  return toolTable(agent, [...tools, ...agentTools], instructions)
+  const table = toolTable(agent, withDeferred([...tools, ...agentTools]), instructions)
+  const toEnd = listed.filter((one): one is Toolset => isToolset(one) && one.taskEnded !== undefined)
+  if (toEnd.length === 0) return table
+  return { ...table, end: async () => void (await Promise.all(toEnd.map((one) => one.taskEnded?.(ctx)))) }
 }
 
 /** The tools that a function returns for a task: in their recorded order, and only the recorded ones. */
@@ -157,7 +161,7 @@ async function chosenTools(
       },
     )
   }
-  const { byName, instructions } = await openTools(agent, made, [], ctx)
+  const { byName, instructions, ...opened } = await openTools(agent, made, [], ctx)
   const names = await ctx.step(`tools:${agent}`, () => [...byName.keys()])
   const kept = names.map((name) => {
     const tool = byName.get(name)
@@ -165,7 +169,7 @@ async function chosenTools(
     const text = `Agent "${agent}" began its task with the tool "${name}", but its tools function no longer returns it. Return the same tools for the same input.`
     throw new SuperstepError("TOOL_UNKNOWN", text, { retryable: false })
   })
-  return toolTable(agent, [...kept, ...agentTools], instructions)
+  return { ...opened, ...toolTable(agent, [...kept, ...agentTools], instructions) }
 }
 
 function checkOptions(options: SomeAgentOptions): void {
@@ -248,6 +252,10 @@ const OPTIONS: OptionNames<SomeAgentOptions & { readonly output?: Schema | undef
   beforeModel: true,
   afterModel: true,
   onToolCall: true,
+  onAsk: true,
+  afterToolCall: true,
+  beforeAgent: true,
+  afterAgent: true,
   handoffs: true,
   handoffTools: true,
   continueWith: true,
@@ -258,11 +266,13 @@ const OPTIONS: OptionNames<SomeAgentOptions & { readonly output?: Schema | undef
   onLimit: true,
   onToolError: true,
   stream: true,
+  recordCalls: true,
   onError: true,
   retry: true,
   timeout: true,
   concurrency: true,
   flow: true,
+  placement: true,
   maxVisits: true,
   budget: true,
 }

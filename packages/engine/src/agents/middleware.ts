@@ -10,7 +10,7 @@ import { type Json, SuperstepError, type Usage } from "../core/index.ts"
 import type { Message, ModelReply } from "../models/index.ts"
 import type { AgentStep, Context } from "../runtime/index.ts"
 import type { Tool } from "../tools/index.ts"
-import { maskArgs } from "../tools/internal.ts"
+import { contentParts, maskArgs, type ToolOutcome, toJson } from "../tools/internal.ts"
 import { inputMessages, readObject, type ToolCall, textOf, toolCallsOf } from "./conversation.ts"
 import { asPlan, planProblem, type StepPlan } from "./step-plan.ts"
 
@@ -62,10 +62,40 @@ export interface ToolCallInfo extends HookInfo {
   readonly args: unknown
 }
 
-/** Denies the call, makes it with other arguments, or answers it with this result without making it. */
-export type OnToolCall = { readonly deny: string } | { readonly args: object } | { readonly result: unknown }
+/**
+ * Denies the call, makes it with other arguments, asks a person first, or answers it with this result without making it.
+ */
+export type OnToolCall =
+  | { readonly deny: string }
+  | { readonly args: object; readonly ask?: boolean | undefined }
+  | { readonly ask: boolean }
+  | { readonly result: unknown }
+
+export interface ToolResultInfo extends ToolCallInfo {
+  /** What the model would see: the result, or the message of a failure. */
+  readonly result: Json
+  readonly ok: boolean
+}
+
+/** A result that replaces the tool's; or text that is added to it. */
+export type AfterToolCall = { readonly result: unknown } | { readonly note: string }
+
+/** Instructions that follow the agent's own, for the whole task. */
+export interface BeforeAgent {
+  readonly instructions: string
+}
+
+/** How the agent's task ended. */
+export type AgentEnd = { readonly answer: unknown } | { readonly error: unknown }
 
 export interface Middleware {
+  /** Called when the agent begins its task, or takes over a conversation. */
+  readonly beforeAgent?: ((info: HookInfo) => Decided<BeforeAgent>) | undefined
+  /**
+   * Called when the task has an answer; that is recorded. Also called when it fails, unless the run is stopped: then nothing
+   * is recorded, and an attempt that fails again calls it again.
+   */
+  readonly afterAgent?: ((info: HookInfo & { readonly end: AgentEnd }) => Decided<never>) | undefined
   /** Chooses the model, the tools and the instructions of a model call. */
   readonly prepareStep?: ((info: PrepareInfo) => Decided<StepPlan>) | undefined
   /** Called with the final request; may change its messages or answer it. */
@@ -74,6 +104,10 @@ export interface Middleware {
   readonly afterModel?: ((info: ReplyInfo) => Decided<AfterModel>) | undefined
   /** Decides on a tool call, before the approval rules. If it returns nothing, the call continues. */
   readonly onToolCall?: ((info: ToolCallInfo) => Decided<OnToolCall>) | undefined
+  /** Called before a person is asked to approve a tool call. */
+  readonly onAsk?: ((info: ToolCallInfo) => Decided<never>) | undefined
+  /** Called with the result of a tool call; may change it. Hand-offs have none. */
+  readonly afterToolCall?: ((info: ToolResultInfo) => Decided<AfterToolCall>) | undefined
 }
 
 type HookName = keyof Middleware
@@ -89,13 +123,21 @@ export function hooksOf(options: HookOptions & { readonly name: string }): Hooks
   return used.length === 0 ? undefined : new Hooks(options.name, used)
 }
 
-const HOOKS: readonly HookName[] = ["prepareStep", "beforeModel", "afterModel", "onToolCall"]
+const HOOKS: readonly HookName[] = [
+  "beforeAgent",
+  "prepareStep",
+  "beforeModel",
+  "afterModel",
+  "onToolCall",
+  "onAsk",
+  "afterToolCall",
+  "afterAgent",
+]
 
 /** The problem with an agent's hooks, or undefined. */
 export function hooksProblem(options: HookOptions): string | undefined {
   const { middleware = [] } = options
-  if (!Array.isArray(middleware))
-    return "middleware must be a list of { prepareStep, beforeModel, afterModel, onToolCall }"
+  if (!Array.isArray(middleware)) return `middleware must be a list of { ${HOOKS.join(", ")} }`
   for (const one of [options, ...middleware] as readonly Middleware[]) {
     for (const name of HOOKS) {
       if (one[name] !== undefined && typeof one[name] !== "function") return `${name} must be a function`
@@ -176,21 +218,93 @@ export class Hooks {
     // Recorded once per call, independent of the order of parallel calls.
     return (await info.ctx.step(`onToolCall:${tool.name}:${id}`, async () => {
       let args: object | undefined
+      let ask = false
       for (const hook of this.#hooks("onToolCall")) {
         const shown = args ?? maskArgs(readObject(written) as Json, tool.secret)
         const own = this.#object("onToolCall", await hook({ ...info, tool: tool.name, id, args: shown }))
         if (own === undefined) continue
         if ("deny" in own && typeof own.deny === "string") return own
         if ("result" in own) return { result: own.result ?? null }
+        if ("ask" in own && own.ask === true) {
+          ask = true
+          if (!("args" in own)) continue
+        }
         const isValid = "args" in own && typeof own.args === "object" && own.args !== null
         this.#check(
           "onToolCall",
-          isValid ? undefined : "it returns { deny }, { args } or { result }, or nothing",
+          isValid ? undefined : "it returns { deny }, { args }, { ask } or { result }, or nothing",
         )
         args = this.#withoutSecrets(tool, (own as { args: object }).args)
       }
-      return args === undefined ? null : { args }
+      if (args === undefined) return ask ? { ask } : null
+      return { args, ...(ask && { ask }) }
     })) as OnToolCall | undefined
+  }
+
+  /** Called once for a call that a person must approve. */
+  async onAsk(info: HookInfo, tool: Tool, { id, args: written }: ToolCall): Promise<void> {
+    const hooks = this.#hooks("onAsk")
+    if (hooks.length === 0) return
+    await info.ctx.step(`onAsk:${tool.name}:${id}`, async () => {
+      const args = maskArgs(readObject(written) as Json, tool.secret)
+      for (const hook of hooks) await hook({ ...info, tool: tool.name, id, args })
+      return null
+    })
+  }
+
+  /** Each hook receives the result of the previous one. */
+  async afterToolCall(
+    info: HookInfo,
+    tool: Tool,
+    { id, args: written }: ToolCall,
+    outcome: ToolOutcome,
+  ): Promise<ToolOutcome> {
+    const hooks = this.#hooks("afterToolCall")
+    if (hooks.length === 0) return outcome
+    return await info.ctx.step(`afterToolCall:${tool.name}:${id}`, async () => {
+      const args = maskArgs(readObject(written) as Json, tool.secret)
+      let seen = outcome
+      for (const hook of hooks) {
+        const result = seen.ok ? seen.value : seen.error.message
+        const own = this.#object(
+          "afterToolCall",
+          await hook({ ...info, tool: tool.name, id, args, result, ok: seen.ok }),
+        )
+        if (own === undefined) continue
+        if ("note" in own && typeof own.note === "string") seen = withNote(seen, own.note)
+        else if ("result" in own) seen = { ok: true, value: toJson(own.result ?? null, tool.name) }
+        else this.#check("afterToolCall", "it returns { result } or { note }, or nothing")
+      }
+      return seen
+    })
+  }
+
+  /** The instructions of all hooks, in order. */
+  async beforeAgent(info: HookInfo): Promise<string> {
+    const hooks = this.#hooks("beforeAgent")
+    if (hooks.length === 0) return ""
+    return await info.ctx.step(`beforeAgent:${this.#agent}`, async () => {
+      const parts: string[] = []
+      for (const hook of hooks) {
+        const own = this.#object("beforeAgent", await hook(info))
+        if (own === undefined) continue
+        const isValid = typeof own.instructions === "string"
+        this.#check("beforeAgent", isValid ? undefined : "it returns { instructions }, or nothing")
+        parts.push(own.instructions)
+      }
+      return parts.join("\n\n")
+    })
+  }
+
+  async afterAgent(info: HookInfo, end: AgentEnd): Promise<void> {
+    const hooks = this.#hooks("afterAgent")
+    if (hooks.length === 0) return
+    const callAll = async () => {
+      for (const hook of hooks) await hook({ ...info, end })
+      return null
+    }
+    // A task that fails records nothing more.
+    await ("error" in end ? callAll() : info.ctx.step(`afterAgent:${this.#agent}`, callAll))
   }
 
   /** Decisions are recorded, so a hook cannot set a secret. */
@@ -230,5 +344,44 @@ export class Hooks {
     if (problem === undefined) return
     const text = `${hook} of agent "${this.#agent}": ${problem}${problem.endsWith("?") ? "" : "."}`
     throw new SuperstepError("HOOK_INVALID", text, { retryable: false })
+  }
+}
+
+/** A note at the end of a result, in a form that keeps files in it files. */
+function withNote(outcome: ToolOutcome, note: string): ToolOutcome {
+  if (!outcome.ok)
+    return { ok: false, error: { ...outcome.error, message: `${outcome.error.message}\n${note}` } }
+  const { value } = outcome
+  if (typeof value === "string") return { ok: true, value: value === "" ? note : `${value}\n\n${note}` }
+  if (contentParts(value) !== undefined) return { ok: true, value: [value, note].flat() as Json }
+  return { ok: true, value: { result: value, note } }
+}
+
+/** The agents with hooks that take part in a conversation: each begins once, and all end with it. */
+export class HookedVisits {
+  readonly #all: { readonly hooks: Hooks; readonly info: HookInfo; readonly instructions: string }[] = []
+  #hasEnded = false
+
+  /** What the hooks add to the agent's instructions. */
+  async begin(hooks: Hooks, info: HookInfo): Promise<string> {
+    const before = this.#all.find((one) => one.hooks === hooks)
+    if (before !== undefined) return before.instructions
+    const instructions = await hooks.beforeAgent(info)
+    this.#all.push({ hooks, info, instructions })
+    return instructions
+  }
+
+  /** The first end counts: a hook that fails there is not called again. */
+  async end(end: AgentEnd): Promise<void> {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    for (const { hooks, info } of this.#all) {
+      await hooks.afterAgent(info, end).catch((problem: unknown) => {
+        if ("answer" in end) throw problem
+        // The error of the task counts, not that of a hook.
+        const reason = problem instanceof Error ? problem.message : String(problem)
+        info.ctx.log("warn", `afterAgent of agent "${info.agent}" failed: ${reason}`)
+      })
+    }
   }
 }

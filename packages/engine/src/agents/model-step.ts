@@ -29,10 +29,12 @@ import {
 } from "../models/index.ts"
 import { defaultPrices, freshId, modelReservation } from "../models/internal.ts"
 import { endedCalls, type PaidStep, slotsOf, telemetryOf } from "../runtime/index.ts"
+import type { Generated, GenerateRequest } from "../tools/index.ts"
 import type { ActiveAgent, AgentCore } from "./agent-core.ts"
-import { stepKey } from "./agent-scope.ts"
+import { CallDetails } from "./call-details.ts"
+import { textOf } from "./conversation.ts"
 import { LiveReply, PartialAnswer } from "./live-reply.ts"
-import type { LoadModels } from "./step-plan.ts"
+import { type LoadModels, stepKey } from "./step-plan.ts"
 import { tracedModelCall } from "./traced-calls.ts"
 
 interface ModelTurn {
@@ -85,6 +87,35 @@ export async function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<M
   })
 }
 
+/** A call of the agent's model by one of its tools: without the conversation, the tools and the settings of the agent. */
+export async function generated(
+  { core, guards, scope }: Pick<ActiveAgent, "core" | "guards" | "scope">,
+  request: GenerateRequest,
+): Promise<Generated> {
+  const { messages, instructions, maxOutputTokens, temperature, stopSequences } = request
+  const prompt = messages.map(({ role, content }) => ({ role, content: [...content] }) as Message)
+  return await modelStep<Generated & Recorded>({
+    name: "generate",
+    core,
+    // A failure is a result of the tool, which must be the same after a restart.
+    scope: { ...scope, isNested: true },
+    guards,
+    models: core.models,
+    asked: {
+      prompt: instructions === undefined ? prompt : [{ role: "system", content: instructions }, ...prompt],
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(stopSequences !== undefined && { stopSequences: [...stopSequences] }),
+    },
+    keep: (reply) => ({
+      text: textOf(reply),
+      model: reply.model,
+      finish: reply.finish,
+      usage: reply.usage,
+    }),
+  })
+}
+
 /** Sends deltas with their call and agent; for structured output, with the value so far. */
 function deltaSender(
   { core, scope }: ActiveAgent,
@@ -116,7 +147,7 @@ function withUniqueIds(reply: ModelReply, ids: ReadonlySet<string>): ModelReply 
 }
 
 interface ModelStep<T extends Recorded> extends Pick<ActiveAgent, "core" | "scope" | "guards"> {
-  readonly name: "model" | "summary"
+  readonly name: "model" | "summary" | "generate"
   readonly isFinal?: boolean | undefined
   readonly models: LoadModels
   readonly asked: Omit<ModelCall, "caller">
@@ -138,14 +169,20 @@ export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise
   const { core, scope } = step
   const { name: agent } = core
   const meter = new CallMeter()
+  const details = core.options.recordCalls === false ? undefined : new CallDetails(scope.ctx, step.asked)
   const sourced = (used: readonly ModelUsage[]): SourcedUsage[] =>
     used.map(({ usage, model }) => ({ usage, source: { agent, model } }))
-  const recorded = await scope.ctx.step<T | Failed>(step.name, (paid) => replyOrFailure(step, paid, meter), {
-    usage: (result) => ("failed" in result ? {} : counted(step, result)),
-    source: (result) => ("failed" in result ? { agent } : { agent, model: result.model }),
-    also: () => sourced(meter.dropped),
-    spent: () => sourced(meter.spent),
-  })
+  const recorded = await scope.ctx.step<T | Failed>(
+    step.name,
+    (paid) => replyOrFailure(step, paid, meter, details),
+    {
+      usage: (result) => ("failed" in result ? {} : counted(step, result)),
+      source: (result) => ("failed" in result ? { agent } : { agent, model: result.model }),
+      also: () => sourced(meter.dropped),
+      details: () => details?.recorded(),
+      spent: () => sourced(meter.spent),
+    },
+  )
   if ("failed" in recorded) throw fromErrorData(recorded.failed)
   return recorded
 }
@@ -154,9 +191,10 @@ async function replyOrFailure<T extends Recorded>(
   step: ModelStep<T>,
   paid: PaidStep,
   meter: CallMeter,
+  details: CallDetails | undefined,
 ): Promise<T | Failed> {
   try {
-    return await reply(step, paid, meter)
+    return await reply(step, paid, meter, details)
   } catch (error) {
     // A failure is recorded inside another agent's tool call, where it is a result that must be the same after a restart,
     // and before a retry with a shorter prompt.
@@ -171,7 +209,12 @@ function endsAll(error: unknown): boolean {
   return error.fatal === true || (error.limit === true && error.code !== "AGENT_LIMIT")
 }
 
-async function reply<T extends Recorded>(step: ModelStep<T>, paid: PaidStep, meter: CallMeter): Promise<T> {
+async function reply<T extends Recorded>(
+  step: ModelStep<T>,
+  paid: PaidStep,
+  meter: CallMeter,
+  details: CallDetails | undefined,
+): Promise<T> {
   const { core, scope, guards, asked, onDelta } = step
   const { ctx, signal } = scope
   const caller = { agent: core.name, ordinal: endedCalls(ctx, core.name) }
@@ -196,6 +239,7 @@ async function reply<T extends Recorded>(step: ModelStep<T>, paid: PaidStep, met
     clock: ctx.clock,
     slots: slotsOf(ctx),
     onDelta,
+    onAnswered: (facts) => details?.answered(facts),
     meter,
     beforeRetry() {
       for (const guard of guards) guard.checkModelCall(ctx, headroom)

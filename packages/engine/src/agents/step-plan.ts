@@ -11,8 +11,10 @@ import {
   resolveModel,
 } from "../models/index.ts"
 import { checkVersion } from "../models/internal.ts"
+import type { AgentStep, Context } from "../runtime/index.ts"
 import { type OptionNames, unknownOption } from "../runtime/internal.ts"
-import type { Tool } from "../tools/index.ts"
+import type { Tool, ToolCallContext } from "../tools/index.ts"
+import { PATH } from "../tools/internal.ts"
 
 /** Whether the model calls tools: its own choice, at least one, none, or this one. */
 export type ToolChoice = "auto" | "required" | "none" | { readonly tool: string }
@@ -99,6 +101,13 @@ export function plannedModels(
   return named.get(model) ?? (async () => [await resolveModel(model)])
 }
 
+/** The plan of a step that reads results of tools with a model of their own: the first of these models answers. */
+export function withToolModel(plan: StepPlan, { byName }: ToolTable, steps: readonly AgentStep[]): StepPlan {
+  const models = (steps.at(-1)?.calls ?? []).map(({ name }) => byName.get(name)?.model)
+  const model = models.find((one) => one !== undefined)
+  return model === undefined ? plan : { ...plan, model }
+}
+
 /** A recorded plan. */
 export function asPlan(recorded: Json): StepPlan {
   return (recorded ?? {}) as StepPlan
@@ -115,6 +124,8 @@ export interface ToolTable {
   readonly hasSecrets: boolean
   /** The instructions of toolsets, which follow the agent's own. */
   readonly instructions: readonly string[]
+  /** Ends what its toolsets do for this task. */
+  end?(): Promise<void>
 }
 
 export type LoadModels = () => readonly Model[] | Promise<readonly Model[]>
@@ -136,4 +147,51 @@ export function loadModels(model: ModelRef | readonly ModelRef[]): LoadModels {
 
 function isModel(ref: ModelRef): ref is Model {
   return typeof ref === "object" && "doGenerate" in ref
+}
+
+// The scope of an agent in a run: its context, its signal, and its path.
+
+export interface AgentScope {
+  /** After a hand-off, the context of the agent that continues. */
+  ctx: Context
+  /** Fires with the task's signal, or when an agent's time is up. */
+  signal: AbortSignal
+  /**
+   * The names of the enclosing scopes, each followed by a slash; empty for the task itself. Step keys and deltas include
+   * it.
+   */
+  readonly path: string
+  /** Whether the agent runs in a tool call of another agent. */
+  readonly isNested: boolean
+}
+
+export function taskScope(ctx: Context): AgentScope {
+  return { ctx, signal: ctx.signal, path: "", isNested: false }
+}
+
+/** Attaches a path to a tool call. */
+export function withPath(call: ToolCallContext, path: string): ToolCallContext {
+  return Object.assign(call, { [PATH]: path })
+}
+
+export function pathOf(call: ToolCallContext & { readonly [PATH]?: string | undefined }): string {
+  return call[PATH] ?? ""
+}
+
+const paths = new WeakMap<Context, string>()
+
+/** A nested scope of the agent's context. `pathOfContext` returns its path. */
+export function scopedContext({ ctx, path }: AgentScope, name: string): Context {
+  const scoped = ctx.scope(name)
+  paths.set(scoped, `${path}${name}/`)
+  return scoped
+}
+
+export function pathOfContext(ctx: Context): string {
+  return paths.get(ctx) ?? ""
+}
+
+/** The journal key of the n-th step with this name. */
+export function stepKey(path: string, name: string, n: number): string {
+  return `step${n === 1 ? "" : `#${n}`}:${path}${name}`
 }

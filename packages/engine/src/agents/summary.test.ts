@@ -119,7 +119,7 @@ test("whatever was summarised, every policy returns a valid history, and no prov
         expect(chosen.slice(chosen.length - after.length)).toEqual(after)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
 

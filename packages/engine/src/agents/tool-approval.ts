@@ -16,6 +16,8 @@ export interface ApprovalAnswer {
   readonly args?: { readonly [name: string]: Json } | undefined
   /** Shown to the model when the call is denied. */
   readonly reason?: string | undefined
+  /** With `approve`: later calls of the tool by this agent, at this node of the run, need no approval. */
+  readonly always?: boolean | undefined
 }
 
 const SHAPE: Json = {
@@ -24,6 +26,7 @@ const SHAPE: Json = {
     approve: { type: "boolean", description: "Whether the tool may run." },
     args: { type: "object", description: "Arguments to use instead of the model's." },
     reason: { type: "string", description: "Shown to the model when the call is denied." },
+    always: { type: "boolean", description: "Also allow later calls of this tool in this run." },
   },
   required: ["approve"],
   additionalProperties: false,
@@ -53,13 +56,16 @@ function answerWithout(secret: readonly string[]): Schema<ApprovalAnswer> {
 }
 
 function answerProblem(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null) return "an answer must be { approve, args?, reason? }"
-  const { approve, args, reason, ...others } = value as Record<string, unknown>
+  if (typeof value !== "object" || value === null)
+    return "an answer must be { approve, args?, reason?, always? }"
+  const { approve, args, reason, always, ...others } = value as Record<string, unknown>
   if (typeof approve !== "boolean") return "approve must be true or false"
   if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args))) {
     return "args must be an object"
   }
   if (reason !== undefined && typeof reason !== "string") return "reason must be a string"
+  if (always !== undefined && typeof always !== "boolean") return "always must be true or false"
+  if (always && !approve) return "always goes with approve: true"
   const [other] = Object.keys(others)
   return other === undefined ? undefined : `"${other}" is not part of an answer`
 }
@@ -72,6 +78,8 @@ export interface ApprovalRequest {
   /** The call's id. */
   readonly call: string
   readonly args: Json
+  /** A hook has a person decide on this very call, also if the tool is always allowed. */
+  readonly mustAsk?: true
 }
 
 export type FailedOutcome = Extract<ToolOutcome, { ok: false }>
@@ -87,17 +95,26 @@ export function failure(code: string, message: string): FailedOutcome {
   return { ok: false, error: { code, message } }
 }
 
+interface CallsToAllow {
+  readonly active: ActiveAgent
+  /** Receives arguments that a person edited, by the call's id. */
+  readonly edited: Map<string, unknown>
+  /** The ids of calls that a person decides on, whatever the rules say. */
+  readonly mustAsk: ReadonlySet<string>
+}
+
 /**
  * Parses the arguments of a call, and checks that rules or a person allow it. A denial is an outcome of the call.
  * Arguments that a person edited are added to `edited`, by the call's id.
  */
 export async function allowedArgs(
-  { core, scope: { ctx }, secrets }: ActiveAgent,
+  { active, edited, mustAsk }: CallsToAllow,
   tool: Tool,
   call: ToolCall,
-  edited: Map<string, unknown>,
   onAsk: () => void,
 ): Promise<AllowedArgs | FailedOutcome> {
+  const { core, scope, secrets, about: hookInfo } = active
+  const { ctx } = scope
   const inMemory = secrets.argsOf(call.id)
   const isLost = isMasked(tool, call.args) && inMemory === undefined
   // Lost secrets are reported last: questions and answers from before the crash are replayed first.
@@ -112,10 +129,15 @@ export async function allowedArgs(
   const about = { id: call.id, agent: core.name, args }
   const verdict = await verdictFor(tool, about, core.options.approval, ctx)
   if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
-  if (verdict === "allow") return { ok: true, args, isLost }
+  const isAlwaysAllowed = ctx.local.get<boolean>(alwaysKey(core.name, tool.name)) === true
+  const mustBeAsked = mustAsk.has(call.id)
+  if ((verdict === "allow" || isAlwaysAllowed) && !mustBeAsked) return { ok: true, args, isLost }
   onAsk()
-  const answer = await askApproval(tool, about, ctx.scope(`approval:${tool.name}:${call.id}`))
+  await core.hooks?.onAsk(hookInfo(0), tool, call)
+  const answer = await askApproval(tool, about, mustBeAsked, ctx.scope(`approval:${tool.name}:${call.id}`))
   if (!answer.approve) return failure("TOOL_DENIED", denied(tool.name, answer.reason))
+  // The state of the node is journaled with its task, and a replayed task gets the recorded answer again.
+  if (answer.always) ctx.local.set(alwaysKey(core.name, tool.name), true)
   if (answer.args === undefined) return { ok: true, args, isLost }
   edited.set(call.id, maskArgs(answer.args as Json, tool.secret))
   if (isLost) return { ok: true, args, isLost }
@@ -123,6 +145,10 @@ export async function allowedArgs(
   if (checked.ok) return { ok: true, args: checked.args, isLost }
   const text = `The call of "${tool.name}" was approved with edited arguments, but these are invalid: ${checked.reason}. Nothing was done.`
   return failure("TOOL_ARGS", text)
+}
+
+function alwaysKey(agent: string, tool: string): string {
+  return `always allowed: ${JSON.stringify([agent, tool])}`
 }
 
 /** A tool that accepts arguments in the form in which its parameters were sent to the provider. */
@@ -161,13 +187,19 @@ async function verdictFor(
   return own
 }
 
-async function askApproval(tool: Tool, { id, agent, args }: Call, ctx: Context): Promise<ApprovalAnswer> {
+async function askApproval(
+  tool: Tool,
+  { id, agent, args }: Call,
+  mustAsk: boolean,
+  ctx: Context,
+): Promise<ApprovalAnswer> {
   const data: ApprovalRequest = {
     kind: "tool-approval",
     agent,
     tool: tool.name,
     call: id,
     args: maskArgs(args as Json, tool.secret),
+    ...(mustAsk && { mustAsk }),
   }
   return await ctx.ask<ApprovalAnswer>({
     prompt: `Allow "${agent}" to call "${tool.name}"?`,

@@ -13,14 +13,15 @@
 import { setMaxListeners } from "node:events"
 import { isSuperstepError, type Json, SuperstepError } from "../core/index.ts"
 import { type PaidStep, telemetryOf } from "../runtime/index.ts"
-import type { Tool, ToolCallContext } from "../tools/index.ts"
+import type { GenerateRequest, Tool, ToolCallContext } from "../tools/index.ts"
 import { callTool, maskArgs, type ToolOutcome, toJson } from "../tools/internal.ts"
 import type { ActiveAgent } from "./agent-core.ts"
-import { withPath } from "./agent-scope.ts"
 import { readObject, type ToolCall } from "./conversation.ts"
 import { checkAll, guardrailsOn } from "./guardrails.ts"
 import { type HandoffTool, isHandoff, type TakeOver } from "./hand-off.ts"
+import { generated } from "./model-step.ts"
 import { fillMasks, LOST, outcomeUnknown, UNKNOWN, type UnknownOutcomes } from "./secrets.ts"
+import { withPath } from "./step-plan.ts"
 import { allowedArgs, denied, type FailedOutcome, failure } from "./tool-approval.ts"
 import { tracedToolCall } from "./traced-calls.ts"
 
@@ -54,6 +55,7 @@ export async function toolTurn(
     active,
     repeats,
     edited,
+    mustAsk: new Set(),
     durableBegun: Promise.resolve(),
     signal: others === undefined ? signal : eitherOf(signal, others.signal),
   }
@@ -67,7 +69,10 @@ export async function toolTurn(
       if ("outcome" in decided) return decided.outcome
       if (decided.call !== call) edited.set(call.id, readObject(decided.call.args))
       await guardCall(active, tool, decided.call)
-      return await (isHandoff(tool) ? handOver(tool, decided.call) : makeCall(turn, tool, decided.call))
+      if (decided.mustAsk === true) turn.mustAsk.add(call.id)
+      if (isHandoff(tool)) return await handOver(tool, decided.call)
+      const outcome = await makeCall(turn, tool, decided.call)
+      return (await active.core.hooks?.afterToolCall(active.about(0), tool, decided.call, outcome)) ?? outcome
     } catch (error) {
       if (isSuperstepError(error) && error.limit === true) {
         // The other calls of the turn finish and are recorded.
@@ -81,7 +86,7 @@ export async function toolTurn(
 
   /** The agent that takes over, if the hand-off is allowed. */
   const handOver = async (tool: HandoffTool, call: ToolCall): Promise<ToolOutcome | TakeOver> => {
-    const allowed = await allowedArgs(active, tool, call, edited, () => undefined)
+    const allowed = await allowedArgs(turn, tool, call, () => undefined)
     return allowed.ok ? tool.target(allowed.args) : allowed
   }
 
@@ -113,17 +118,19 @@ async function hookedCall(
   { core, secrets, about }: ActiveAgent,
   tool: Tool,
   call: ToolCall,
-): Promise<{ readonly outcome: ToolOutcome } | { readonly call: ToolCall }> {
+): Promise<{ readonly outcome: ToolOutcome } | { readonly call: ToolCall; readonly mustAsk?: boolean }> {
   const decided = await core.hooks?.onToolCall(about(0), tool, call)
   if (decided === undefined || decided === null) return { call }
   if ("deny" in decided) return { outcome: failure("TOOL_DENIED", denied(tool.name, decided.deny)) }
   if ("result" in decided) return { outcome: { ok: true, value: toJson(decided.result, tool.name) } }
+  const mustAsk = decided.ask === true
+  if (!("args" in decided)) return { call, mustAsk }
   const args = JSON.stringify(decided.args)
   const inMemory = secrets.argsOf(call.id)
   if (inMemory !== undefined) {
     secrets.setArgs(call.id, JSON.stringify(fillMasks(decided.args, readObject(inMemory))))
   }
-  return { call: { ...call, args } }
+  return { call: { ...call, args }, mustAsk }
 }
 
 /** Throws if a guardrail of the agent trips. */
@@ -163,6 +170,8 @@ interface ToolTurn {
   readonly repeats: ReadonlyMap<string, string>
   /** Arguments that a person edited, by the call's id. */
   readonly edited: Map<string, unknown>
+  /** The ids of calls that a hook leaves to a person. */
+  readonly mustAsk: Set<string>
   /** Resolves when the earlier durable calls have begun: they share the node's own state, so they begin in order. */
   durableBegun: Promise<void>
 }
@@ -177,7 +186,7 @@ async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<Too
   }
   try {
     // A call that waits for a person does not block the others.
-    const allowed = await allowedArgs(turn.active, tool, call, turn.edited, begun)
+    const allowed = await allowedArgs(turn, tool, call, begun)
     if (!allowed.ok) return allowed
     const known = allowed.isLost ? undefined : { args: allowed.args }
     return await (tool.durable === true
@@ -279,15 +288,21 @@ function start({ active }: ToolTurn, paid: PaidStep): Promise<void> | undefined 
 }
 
 function contextOf(turn: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContext {
-  const { core, scope } = turn.active
+  const { core, scope, guards } = turn.active
   const step = stepName(tool, { id })
+  const ctx = scope.ctx.scope(step)
   const call = {
     id,
     agent: core.name,
     tool: tool.name,
     signal: turn.signal,
     idempotencyKey: idempotencyKeyOf(turn, tool.name, id),
-    ctx: scope.ctx.scope(step),
+    ctx,
+    generate: (request: GenerateRequest) =>
+      generated(
+        { core, guards, scope: { ...scope, ctx, signal: turn.signal, path: `${scope.path}${step}/` } },
+        request,
+      ),
     progress: (data: unknown) =>
       scope.ctx.progress({ tool: { id, name: tool.name }, data, agent: core.name }),
     get context() {

@@ -57,7 +57,7 @@ function check(messages: readonly Message[]): void {
 test("any conversation becomes one in which every call has exactly one result, right after it", () => {
   fc.assert(
     fc.property(anything, (messages) => check(validHistory(messages))),
-    { numRuns: 500 },
+    { numRuns: 150 },
   )
 })
 
@@ -74,7 +74,7 @@ test("a valid conversation stays unchanged, and texts keep their order", () => {
         )
       expect(texts(valid)).toEqual(texts(messages))
     }),
-    { numRuns: 500 },
+    { numRuns: 150 },
   )
 })
 
@@ -94,7 +94,7 @@ test("every policy returns a valid conversation, with the system messages and th
       if (asked !== undefined) expect(left).toContain(asked)
       for (const one of before) if (one.role === "system") expect(left).toContain(one)
     }),
-    { numRuns: 500 },
+    { numRuns: 150 },
   )
 })
 

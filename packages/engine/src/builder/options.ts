@@ -58,12 +58,12 @@ export interface LoopOptions<M, N> {
 }
 
 /** Its own nodes can have limits across runs: the node that calls it only waits. */
-export interface SubWorkflowOptions extends Omit<NodePolicies, "flow"> {
+export interface SubWorkflowOptions extends Omit<NodePolicies, "flow" | "placement"> {
   /** Answers a request of the sub-workflow; undefined leaves it to a person. */
   readonly onRequest?: ((request: { prompt: string; data?: unknown }) => unknown) | undefined
 }
 
-const POLICIES: OptionNames<Omit<NodePolicies, "flow">> = {
+const POLICIES: OptionNames<Omit<NodePolicies, "flow" | "placement">> = {
   description: true,
   retry: true,
   timeout: true,
@@ -81,6 +81,7 @@ const NODE = {
   onAnswer: true,
   onError: true,
   flow: true,
+  placement: true,
   ...POLICIES,
 } as const
 const SUB_WORKFLOW = { onRequest: true, ...POLICIES } as const
@@ -144,8 +145,11 @@ export function checkNodeOptions(id: NodeId, options: object): void {
 export function checkNodePolicies(id: NodeId, options: object): void {
   const refuse = refusing(`Node "${String(id)}"`)
   checkPolicies(options, refuse)
-  const { onError, flow } = options as { onError?: unknown; flow?: unknown }
+  const { onError, flow, placement } = options as { onError?: unknown; flow?: unknown; placement?: unknown }
   checkNodeFlow(flow, refuse)
+  if (placement !== undefined && placement !== "inline" && placement !== "spread") {
+    throw refuse(`placement must be "inline" or "spread", not ${shown(placement)}`)
+  }
   if (onError !== undefined && onError !== "fail" && onError !== "settle") {
     throw refuse(`onError must be "fail" or "settle", not ${shown(onError)}`)
   }

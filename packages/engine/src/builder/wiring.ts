@@ -1,6 +1,6 @@
 /** The types of nodes and joins, which define the wiring that the compiler accepts. */
 import type { Budget, ErrorData, JoinPolicy, Json, NodeId, RetryPolicy, Settled } from "../core/index.ts"
-import type { BoundHandler, Callable, Handler, Schema } from "../runtime/index.ts"
+import type { BoundHandler, Callable, Handler, Placement, Schema } from "../runtime/index.ts"
 import type { NodeFlowOptions } from "./flow-options.ts"
 
 declare const takes: unique symbol
@@ -20,6 +20,8 @@ export interface Node<in In = never, out Out = unknown, out Put = never> {
 /** An untyped node, as the builder sees it. */
 export interface NodeDefinition extends NodePolicies {
   readonly kind: string
+  /** The name that people see. Default: its id. */
+  readonly name?: string | undefined
   readonly handlers: readonly BoundHandler[]
   readonly onAnswer?: BoundHandler | undefined
   readonly output?: Schema | undefined
@@ -39,6 +41,11 @@ export interface NodePolicies {
   readonly concurrency?: number | undefined
   /** Limits its tasks across all runs and processes of a store. */
   readonly flow?: NodeFlowOptions | undefined
+  /**
+   * Where its tasks execute: `inline`, where the run does, or `spread`, on any worker. Without a dispatcher (docs/restate.md) both
+   * are the same. Default `inline`.
+   */
+  readonly placement?: Placement | undefined
   /** Maximum visits in one run; one more ends it with status `limit`. */
   readonly maxVisits?: number | undefined
   /** The budget of all its tasks in one run; when exceeded, the run ends with status `limit`. */

@@ -303,8 +303,8 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       graph,
       nodes: graph.nodes.map((node) => {
         const [{ definition }] = this.#nodes.get(node.id) as [AnyNode]
-        const { handlers, onAnswer, output, flow } = definition
-        const own = { handlers, onAnswer, output, flow: nodeFlow(flow) }
+        const { handlers, onAnswer, output, flow, placement } = definition
+        const own = { handlers, onAnswer, output, flow: nodeFlow(flow), placement }
         return programNode(node, own, new Router(node, functions))
       }),
       reducers: reducersOf(state),
@@ -374,10 +374,11 @@ function not<M>(condition: When<M> | undefined): When<M> {
 
 function nodeSpec({ id, definition }: AnyNode): NodeSpec {
   const { kind, handlers, output, retry, timeout, concurrency, maxVisits, budget } = definition
-  const { onError, description, nested } = definition
+  const { onError, description, nested, name } = definition
   const input = handlers.map(({ schema }: BoundHandler) => jsonSchemaOf(schema, "input"))
   return {
     id,
+    ...(name !== undefined && { name }),
     kind,
     // If one handler accepts anything, or its schema is unknown, the node's input is unknown.
     input: input.every((schema) => schema !== undefined) ? (input as Json[]) : undefined,

@@ -57,8 +57,9 @@ export function admitToRun(m: MachineState, task: Task): void {
   }
 }
 
+/** A paused run has none (M10). */
 function hasRoom(m: MachineState): boolean {
-  return m.running < (m.limits.concurrency ?? Number.POSITIVE_INFINITY)
+  return m.status !== "paused" && m.running < (m.limits.concurrency ?? Number.POSITIVE_INFINITY)
 }
 
 /** Checked before every task: running tasks may finish, no new task starts. The commit handles the breach. */

@@ -117,13 +117,16 @@ function retry(m: MachineState, task: Task, delay: number): void {
 }
 
 export function recordStep(m: MachineState, task: Task, entry: StepRecorded): void {
-  const { key, value, usage, source, also, settles } = entry
+  const { key, value, usage, source, also, settles, details } = entry
   checkKeyFree(task, key)
   task.starts?.delete(key)
   endReservation(m, task, key, settles === true)
   task.memo ??= new Map()
   task.memo.set(key, value)
-  if (watched(m)) emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value })
+  if (watched(m)) {
+    const more = details === undefined ? undefined : { details }
+    emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value, ...more })
+  }
   if (usage !== undefined) count(m, task, usage, source)
   countAlso(m, task, also)
 }

@@ -16,6 +16,7 @@ import { stopWaiting } from "./waiting.ts"
 /** Ends the run. Outputs stay; running handlers are aborted and no longer count. */
 export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorData): void {
   m.status = status
+  m.pause = undefined
   m.error = error
   dropWork(m, status === "completed" ? "nothing more can reach the join" : `the run ended as ${status}`)
   if (watched(m)) emit(m, { type: "run.finished", status, ...(error === undefined ? {} : { error }) })
@@ -57,13 +58,14 @@ function dropWork(m: MachineState, reason: string): void {
     if (watched(m)) emit(m, { type: "task.cancelled", task: task.id, node: task.node.id })
     m.out = pushSized(m.out, { type: "abort", task, reason })
   }
-  for (const task of [...m.committing, ...m.finished]) dropMessages(m, task, reason)
+  for (const task of m.committing) dropMessages(m, task, reason)
+  for (const task of m.finished) dropMessages(m, task, reason)
   for (const { map, items, next, from } of m.maps.values()) {
     for (let i = next; i < items.length; i++) {
       reportUndelivered(m, { from, to: map.group.worker, reason, value: items[i] as Json })
     }
   }
-  for (const { join, round } of openRounds(m)) {
+  for (const { join, round } of m.joins === undefined ? NO_ITEMS : openRounds(m)) {
     const missing = missingSources(join, round).map((id) => `"${id}"`)
     const why = `${reason}: the join of "${join.group.to}" still waits for ${missing.join(", ")}`
     join.group.from.forEach((from, i) => {

@@ -3,9 +3,10 @@
  * deltas; user code decided the routing, which is part of the record.
  */
 
+import type { AgentChanges } from "./agent-change.ts"
 import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
-import type { RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
+import type { NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { LeftNotice, RequestSpec, Send, SignalWaitSpec, Undelivered, WaitOutcome } from "./messages.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
@@ -31,6 +32,8 @@ export interface RunStarted {
   readonly thread?: { readonly id: string; readonly version: number } | undefined
   /** The keys of the context that the run was started with. The context itself is never recorded. */
   readonly context?: readonly string[] | undefined
+  /** Of a fork that starts anew. */
+  readonly agents?: AgentChanges | undefined
 }
 
 /**
@@ -47,6 +50,7 @@ export interface RunForked {
   readonly budget?: Budget | undefined
   /** Milliseconds since the epoch of the new deadline. */
   readonly deadline?: number | undefined
+  readonly agents?: AgentChanges | undefined
   /** Milliseconds by which every timer moves. */
   readonly later: number
 }
@@ -77,6 +81,19 @@ export interface TaskFinished {
   /** Set when the task failed for good and its failure became the value it sent. */
   readonly settled?: ErrorData | undefined
   readonly trace?: string | undefined
+  /** The conditions of a definition that were evaluated to decide where its messages go. */
+  readonly decisions?: readonly RouteDecision[] | undefined
+}
+
+/** A condition, and what it was decided with. Kept to explain the route; nothing follows from it. */
+export interface RouteDecision {
+  /** As it is written in the definition. */
+  readonly condition: string
+  readonly holds: boolean
+  /** References and operations in it, the innermost first; a long value is clipped text. */
+  readonly operands: readonly { readonly text: string; readonly value?: Json | undefined }[]
+  /** Where it leads if it holds; null ends the run. Absent if an edge of the graph says so. */
+  readonly to?: NodeId | null | undefined
 }
 
 export interface TaskFailed {
@@ -139,6 +156,8 @@ export interface StepRecorded {
   readonly also?: readonly SourcedUsage[] | undefined
   /** `usage` replaces the reservation of its start. Otherwise a reservation belongs to an earlier start, and is lost. */
   readonly settles?: boolean | undefined
+  /** How it was done, for people who inspect the run: no program reads it. */
+  readonly details?: Json | undefined
 }
 
 /** Usage of a sub-workflow of the task, or of a failed step; it counts here too. */
@@ -183,6 +202,19 @@ export interface RequestAnswered {
   /** Who answered, as the caller stated. */
   readonly by?: string | undefined
   /** The mail that delivered the answer; its sender gets the outcome. */
+  readonly mail?: string | undefined
+}
+
+/** Somebody passed a question on to another person. Its deadline, and who is asked after that, stay as they are. */
+export interface RequestEscalated {
+  readonly type: "request.escalated"
+  readonly at: number
+  readonly request: RequestId
+  readonly to: string
+  readonly note?: string | undefined
+  /** Who passed it on, as the caller stated. */
+  readonly by?: string | undefined
+  /** The mail that asked for it. */
   readonly mail?: string | undefined
 }
 
@@ -288,6 +320,27 @@ export interface RunCancelled {
   readonly mail?: string | undefined
 }
 
+/** The run starts nothing more until it is resumed. The run and each of its sub-workflows have an entry of their own. */
+export interface RunPaused {
+  readonly type: "run.paused"
+  readonly at: number
+  readonly reason?: string | undefined
+  /** Who paused it, as the caller stated. */
+  readonly by?: string | undefined
+  /** The mail that asked for it. */
+  readonly mail?: string | undefined
+}
+
+/** A paused run continues. */
+export interface RunResumed {
+  readonly type: "run.resumed"
+  readonly at: number
+  /** Who resumed it, as the caller stated. */
+  readonly by?: string | undefined
+  /** The mail that asked for it. */
+  readonly mail?: string | undefined
+}
+
 /** Whether the entry only states an intent. It is repeated with every try, so it is not progress. */
 export function isIntent({ type }: Entry): boolean {
   return type === "step.started" || type === "usage.reserved"
@@ -306,6 +359,7 @@ export type Entry = (
   | UsageReserved
   | RequestOpened
   | RequestAnswered
+  | RequestEscalated
   | SignalReceived
   | SignalAwaited
   | SignalTaken
@@ -315,6 +369,8 @@ export type Entry = (
   | CallStarted
   | CallFinished
   | StateReduced
+  | RunPaused
+  | RunResumed
   | RunFailed
   | RunCancelled
 ) & {

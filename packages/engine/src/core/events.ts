@@ -3,6 +3,7 @@
  * in the same order. The envelope (run, sequence, time, path) is the runtime's.
  */
 
+import type { AgentChanges } from "./agent-change.ts"
 import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId, RequestId, RunId, SignalId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
@@ -24,9 +25,17 @@ export type MachineEvent =
       readonly later: number
       /** What the fork changed in shared state. */
       readonly state?: { readonly [key: string]: Json } | undefined
+      /** What it changed of agents. */
+      readonly agents?: AgentChanges | undefined
     }
   | { readonly type: "run.waiting" }
-  | { readonly type: "run.resumed" }
+  /** What it waited for happened, or somebody resumed it after a pause: then `by` may say who. */
+  | { readonly type: "run.resumed"; readonly by?: string | undefined }
+  | {
+      readonly type: "run.paused"
+      readonly reason?: string | undefined
+      readonly by?: string | undefined
+    }
   | { readonly type: "run.finished"; readonly status: FinalStatus; readonly error?: ErrorData | undefined }
   | { readonly type: "superstep.started"; readonly superstep: number; readonly tasks: number }
   | { readonly type: "superstep.committed"; readonly superstep: number }
@@ -66,6 +75,7 @@ export type MachineEvent =
       readonly node: NodeId
       readonly key: string
       readonly value: Json
+      readonly details?: Json | undefined
     }
   | ({ readonly type: "message.undelivered" } & Omit<Undelivered, "path">)
   | {

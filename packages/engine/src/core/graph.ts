@@ -29,6 +29,8 @@ export const DEFAULT_SUPERSTEPS = 100
 
 export interface NodeSpec {
   readonly id: NodeId
+  /** The name that people see. Default: its id. */
+  readonly name?: string | undefined
   /** What the node is: `node`, `workflow`, and later `agent`, `tool`, … */
   readonly kind: string
   /** JSON Schemas of the messages it accepts, one per handler; absent if a handler accepts anything. */

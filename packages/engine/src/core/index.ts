@@ -1,5 +1,6 @@
 /** The machine and the graph that it executes: no IO, no clock, no user code. */
 
+export type { AgentChange, AgentChanges } from "./agent-change.ts"
 export { type CompiledGraph, compileGraph, type GraphData, graphData, parseGraph } from "./compile.ts"
 export type {
   CallFinished,
@@ -10,9 +11,12 @@ export type {
   LeftByTask,
   RequestAnswered,
   RequestOpened,
+  RouteDecision,
   RunCancelled,
   RunFailed,
   RunForked,
+  RunPaused,
+  RunResumed,
   RunStarted,
   SignalAwaited,
   SignalReceived,
@@ -73,6 +77,7 @@ export type {
   FinalStatus,
   LeftNotice,
   OpenRequest,
+  Pause,
   RequestSpec,
   Route,
   RunStatus,
@@ -84,10 +89,11 @@ export type {
   Wait,
   WaitOutcome,
 } from "./messages.ts"
+export { guardedStep, isConnecting, isInternal, nodeTitle } from "./node-title.ts"
 export { jsonProblem } from "./own-json.ts"
 export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
 export { type RetryPolicy, retryDelay } from "./retry.ts"
-export { type Signature, signatureDifference, signatureOf } from "./signature.ts"
+export { graphDifference, type Signature, signatureDifference, signatureOf } from "./signature.ts"
 export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot-data.ts"
 export type { Effect, Task } from "./state.ts"
 export {

@@ -85,6 +85,7 @@ export function* openRounds(m: MachineState): Generator<{ join: GraphJoin; round
 
 /** The first open round of a settling join, if there is one. */
 export function openSettlement(m: MachineState): { join: GraphJoin; round: JoinRound } | undefined {
+  if (m.joins === undefined) return undefined
   for (const open of openRounds(m)) if (settles(open.join)) return open
   return undefined
 }

@@ -40,6 +40,11 @@ export function printPath(path: readonly (string | number)[]): string {
 export function omitUndefined<T extends object>(
   parts: T | undefined,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const known = Object.entries(parts ?? {}).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(known) as { [K in keyof T]?: Exclude<T[K], undefined> }
+  const known: { [K in keyof T]?: Exclude<T[K], undefined> } = {}
+  if (parts === undefined) return known
+  for (const key of Object.keys(parts) as (keyof T)[]) {
+    const value = parts[key]
+    if (value !== undefined) known[key] = value as Exclude<T[keyof T], undefined>
+  }
+  return known
 }

@@ -86,13 +86,15 @@ export class MachineModel {
 
   #begun(effects: readonly Effect[]): void {
     for (const effect of effects) {
+      if (effect.type === "start" && this.status === "paused")
+        throw new Error("a paused run started a task (M10)")
       const task = effect.type === "start" ? this.tasks.get(effect.task.id) : undefined
       if (task !== undefined) task.started = true
     }
   }
 
   get isLive(): boolean {
-    return this.status === "running" || this.status === "waiting"
+    return this.status === "running" || this.status === "waiting" || this.status === "paused"
   }
 
   /** Whether the superstep has tasks to wait for: those that wait have left it, and so have those behind them. */
@@ -105,7 +107,7 @@ export class MachineModel {
     for (const tasks of byGate.values()) {
       const [{ map, node }] = tasks as [ModelTask]
       const places = map === undefined ? (node.spec.concurrency ?? 1) : placesFor(map, node)
-      if (tasks.slice(0, places).some((task) => task.waits.size === 0)) return true
+      if (tasks.slice(0, places).some((task) => task.waits.size === 0 && !task.held)) return true
     }
     return false
   }
@@ -120,7 +122,7 @@ export class MachineModel {
   }
 
   #wait(): void {
-    if (!this.isLive) return
+    if (!this.isLive || this.status === "paused") return
     const signalWaits = [...this.tasks.values()].some(({ waits }) => [...waits.values()].some(isSignal))
     const timers = this.timers.size - (this.timers.has("run") ? 1 : 0)
     const aims = this.requests.size + timers + Number(signalWaits)
@@ -179,6 +181,13 @@ export class MachineModel {
         this.shared.set(entry.key, entry.value)
         if (this.reducing.size === 0) this.#deliverAll()
         return this.#settle()
+      case "run.paused":
+        this.status = "paused"
+        return
+      case "run.resumed":
+        this.status = "running"
+        for (const task of this.tasks.values()) task.held = false
+        return this.#settle()
       case "run.failed":
         return this.#finish("failed")
       case "run.cancelled":
@@ -235,7 +244,19 @@ export class MachineModel {
   #add(node: GraphNode, message: Json, superstep: number, map?: ModelMap, item = 0): void {
     const id = this.nextTask++
     const [waits, memo] = [new Map<string, string>(), new Set<string>()]
-    this.tasks.set(id, { id, node, message, superstep, map, item, attempt: 1, started: false, waits, memo })
+    this.tasks.set(id, {
+      id,
+      node,
+      message,
+      superstep,
+      map,
+      item,
+      attempt: 1,
+      started: false,
+      held: false,
+      waits,
+      memo,
+    })
     this.#visit(node)
   }
 
@@ -292,10 +313,12 @@ export class MachineModel {
       else if (what !== "call") this.#close(what)
     }
     task.waits.clear()
+    task.held = false
   }
 
   #endWait(task: ModelTask, key: string, ok: boolean): void {
     task.waits.delete(key)
+    if (this.status === "paused") task.held = true
     if (ok) task.memo.add(key)
   }
 

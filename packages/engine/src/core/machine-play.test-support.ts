@@ -44,6 +44,8 @@ export class Choices {
 export class Play {
   readonly #graph: Graph
   readonly #choices: Choices
+  /** Every second play is paused now and then. Apart from the other choices, so that a seed plays the same without. */
+  readonly #pauses: Choices | undefined
   readonly #reductions = new Map<string, Effect & { type: "reduce" }>()
   #stepsLeft: number
   #now = 0
@@ -53,6 +55,7 @@ export class Play {
     this.#graph = graph
     this.#choices = choices
     this.#stepsLeft = steps
+    this.#pauses = steps % 2 === 1 ? new Choices(steps) : undefined
   }
 
   start(): RunStarted {
@@ -98,13 +101,23 @@ export class Play {
     if (choices.oneIn(200)) return { type: "run.failed", at: this.#now, error: { code: "X", message: "x" } }
     // A driver answers these before anything else.
     if (this.#reductions.size > 0) return this.#reduce(choices.of([...this.#reductions.values()]))
+    const pause = this.#pause(machine)
+    if (pause !== undefined) return pause
     const possible = [
       ...this.#ofTasks(machine),
       ...machine.requests().flatMap((request) => this.#times(3, () => this.#answer(request.id))),
       ...this.#ofSignals(machine),
-      ...this.#ofTimers(machine),
+      // A driver keeps them until the run is resumed.
+      ...(machine.pause === undefined ? this.#ofTimers(machine) : []),
     ]
-    return possible.length === 0 ? undefined : choices.of(possible)()
+    if (possible.length > 0) return choices.of(possible)()
+    return machine.pause === undefined ? undefined : { type: "run.resumed", at: this.#now }
+  }
+
+  #pause(machine: Machine): Entry | undefined {
+    if (machine.pause !== undefined)
+      return this.#pauses?.oneIn(5) ? { type: "run.resumed", at: this.#now, by: "someone" } : undefined
+    return this.#pauses?.oneIn(12) ? { type: "run.paused", at: this.#now, reason: "why" } : undefined
   }
 
   #times(n: number, make: () => Entry): (() => Entry)[] {

@@ -14,8 +14,10 @@
  * M8 budgets and attempts survive restarts: they follow from the journal. A call that costs is recorded before it is made,
  *    and counts even without a result (R1 to R3 in budget.ts).
  * M9 a signal is received once and taken by at most one wait; until then it is buffered.
+ * M10 a paused run starts no task. What executes is recorded; what arrives takes effect when the run is resumed.
  */
 
+import type { AgentChange } from "./agent-change.ts"
 import {
   delayBeforeRetry,
   failTask,
@@ -35,14 +37,32 @@ import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import { DEFAULT_VALUE_BYTES, type Json } from "./json.ts"
-import type { BufferedSignal, LeftNotice, OpenRequest, RunStatus, Undelivered, Wait } from "./messages.ts"
+import type {
+  BufferedSignal,
+  LeftNotice,
+  OpenRequest,
+  Pause,
+  RunStatus,
+  Undelivered,
+  Wait,
+} from "./messages.ts"
 import { awaitSignal, receiveSignal, replyToSignal, takeSignal } from "./signals.ts"
 import { restoreState, snapshotOf } from "./snapshot.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import { forkRun, startRun } from "./starting.ts"
 import { type Effect, isLive, lend, lendAll, MachineState, type Task } from "./state.ts"
 import { type Budget, remaining, type Usage } from "./usage.ts"
-import { answer, finishCall, fireTimer, openInline, sleep, startCall } from "./waits.ts"
+import {
+  answer,
+  finishCall,
+  fireTimer,
+  openInline,
+  passOn,
+  pauseRun,
+  resumeRun,
+  sleep,
+  startCall,
+} from "./waits.ts"
 
 export class Machine {
   readonly #m: MachineState
@@ -105,6 +125,9 @@ export class Machine {
       case "request.answered":
         answer(m, entry)
         break
+      case "request.escalated":
+        passOn(m, entry)
+        break
       case "signal.received":
         receiveSignal(m, entry)
         break
@@ -140,6 +163,12 @@ export class Machine {
         break
       case "graph.changed":
         throw new SuperstepError("GRAPH_CHANGED", "A machine keeps its graph; restore one for the new graph.")
+      case "run.paused":
+        pauseRun(m, entry)
+        break
+      case "run.resumed":
+        resumeRun(m, entry)
+        break
       case "run.failed":
         finishRun(m, "failed", entry.error)
         break
@@ -158,10 +187,11 @@ export class Machine {
     return snapshotOf(this.#m)
   }
 
-  /** The effects after a restore: every unfinished task starts (again), every timer is set. */
+  /** The effects after a restore: every unfinished task starts (again), every timer is set. A paused run has none (M10). */
   resume(): readonly Effect[] {
     const m = this.#m
     m.out = NO_ITEMS
+    if (m.status === "paused") return m.out
     for (const [timer, at] of m.timers) m.out = pushSized(m.out, { type: "timer", timer, at })
     for (const task of m.tasks.values()) {
       if (task.status === "running" || task.status === "parked")
@@ -197,6 +227,10 @@ export class Machine {
   get error(): ErrorData | undefined {
     return this.#m.error
   }
+  /** Since when it is paused, and why; undefined if it is not. */
+  get pause(): Pause | undefined {
+    return this.#m.pause
+  }
   /** If a limit ended the run: the progress of its agents. */
   get left(): LeftNotice | undefined {
     return this.#m.left
@@ -226,6 +260,13 @@ export class Machine {
   endedCallsOf(agent: string): number {
     const { usageByAgent, lostCallsByAgent } = this.#m
     return (usageByAgent.get(agent)?.modelCalls ?? 0) - (lostCallsByAgent.get(agent) ?? 0)
+  }
+  get hasChangedAgents(): boolean {
+    return this.#m.agents !== undefined
+  }
+  /** What forks changed of an agent. */
+  agentChange(agent: string): AgentChange | undefined {
+    return this.#m.agents?.[agent]
   }
   /** What remains of the budget, part by part; a part without a limit is absent. */
   get budgetLeft(): Budget {
@@ -268,7 +309,8 @@ export class Machine {
 
   /** Whether tasks are executing; otherwise the run has ended or waits for something external. */
   isBusy(): boolean {
-    return this.#m.open > 0
+    // The tasks of a paused run that have not started wait for it.
+    return this.#m.status === "paused" ? this.#m.running > 0 : this.#m.open > 0
   }
   /** How many tasks were started and neither ended nor wait. */
   get running(): number {
@@ -310,7 +352,7 @@ export class Machine {
     return lend(this.#m, key)
   }
   allState(): { [key: string]: Json } {
-    return Object.fromEntries(lendAll(this.#m))
+    return this.#m.shared.size === 0 ? {} : Object.fromEntries(lendAll(this.#m))
   }
   local(node: GraphNode, key: string): Json | undefined {
     const local = this.#m.nodes?.[node.index]?.local

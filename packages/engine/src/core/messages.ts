@@ -3,12 +3,21 @@ import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId, RequestId, SignalId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 
-export type RunStatus = "running" | "waiting" | "completed" | "failed" | "cancelled" | "limit"
-export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
+export type RunStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "limit"
+export type FinalStatus = Exclude<RunStatus, "running" | "waiting" | "paused">
+
+/** Since when a run is paused, by whom and why. */
+export interface Pause {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly reason?: string | undefined
+  /** Who paused it, as the caller stated. */
+  readonly by?: string | undefined
+}
 
 /**
  * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for a person, a signal, a timer
- * or a sub-workflow. `over`: finished, finally failed or dropped.
+ * or a sub-workflow, or has its outcome and continues when the paused run does. `over`: finished, finally failed or dropped.
  */
 export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
 
@@ -78,6 +87,9 @@ export interface OpenRequest {
   /** Who is asked next if nobody answers in time. */
   readonly escalate?: readonly Escalation[] | undefined
   readonly default?: Json | undefined
+  /** Of a question that somebody passed on: what they wrote, and who it was. */
+  readonly note?: string | undefined
+  readonly escalatedBy?: string | undefined
 }
 
 /** What a task waits for. */

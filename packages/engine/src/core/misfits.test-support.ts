@@ -50,6 +50,9 @@ export function misfits(machine: Machine, ended: readonly number[], choices: Cho
     ...refused(ended.length === 0 ? [] : entriesOf(choices.of(ended)), "TASK_NOT_LIVE", ...over),
     ...refused(entriesOf(9_999), "TASK_NOT_LIVE", ...over),
     ...refused([started], "RUN_STARTED", ...over),
+    ...(machine.pause === undefined
+      ? refused([{ type: "run.resumed", at }], "RUN_NOT_PAUSED", ...over)
+      : refused([{ type: "run.paused", at }], "RUN_PAUSED", ...over)),
     ...refused([{ type: "timer.fired", at, timer: "sleep:1:never" }], "TIMER_NOT_SET", ...over),
     ...refused(
       ["r9999", ...machine.answered()].map((request) => ({

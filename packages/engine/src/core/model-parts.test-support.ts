@@ -15,6 +15,8 @@ export interface ModelTask {
   attempt: number
   /** Its handler was called at least once. */
   started: boolean
+  /** What it waited for happened in a pause: it continues with the run. */
+  held: boolean
   /** By key: the request's id, or that it is a timer or a call. */
   readonly waits: Map<string, string>
   readonly memo: Set<string>

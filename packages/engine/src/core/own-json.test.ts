@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { jsonProblem } from "./own-json.ts"
+import { jsonProblem, jsonSize, ownJson } from "./own-json.ts"
 
 class Point {
   x = 1
@@ -131,4 +131,18 @@ describe("the size of a value", () => {
       reason: expect.stringMatching(/bigint/),
     })
   })
+})
+
+test("the size of plain data is about the length of its JSON, whether a run owns it or not", () => {
+  const value = {
+    text: "a sentence without characters that need an escape",
+    list: [1, 22, 4_444, true, null, { nested: ["x".repeat(1_000), { deep: [] }] }],
+    empty: {},
+  }
+  const { length } = JSON.stringify(value)
+  const owned = ownJson(value, 10_000, () => new Error("too large"))
+  for (const size of [jsonSize(value), jsonSize(owned), jsonSize([owned])]) {
+    expect(size).toBeGreaterThan(length * 0.9)
+    expect(size).toBeLessThan(length * 1.1)
+  }
 })

@@ -134,6 +134,18 @@ function numberLength(value: number): number {
   return amount < 10 ? 1 : amount < 100 ? 2 : amount < 10_000 ? 4 : amount < 1e7 ? 7 : 14
 }
 
+/** The approximate length of the JSON text of plain data. Parts that a run owns know theirs. */
+export function jsonSize(value: unknown): number {
+  if (typeof value === "string") return value.length + 2
+  if (typeof value === "number") return numberLength(value)
+  if (typeof value !== "object" || value === null) return 4
+  if (Mark.isOn(value)) return Mark.size(value)
+  let size = 2
+  if (Array.isArray(value)) for (const item of value) size += jsonSize(item) + 1
+  else for (const [key, item] of Object.entries(value)) size += key.length + 4 + jsonSize(item)
+  return size
+}
+
 function ownObject(value: object, depth: number, walk: Walk): Json | undefined {
   if (Mark.isOn(value)) return shared(value, depth, walk)
   if (depth >= MAX_DEPTH) return end(walk, TOO_DEEP)

@@ -3,8 +3,9 @@
  * has changed. Each later version has a migration from the previous one.
  *
  * Version 2 adds steps that were started and have no result, what calls in progress have reserved, and lost model calls.
- * Version 3 adds signals.
+ * Version 3 adds signals. Version 4 adds pauses.
  */
+import type { AgentChanges } from "./agent-change.ts"
 import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
@@ -13,6 +14,7 @@ import type {
   BufferedSignal,
   LeftNotice,
   OpenRequest,
+  Pause,
   RunStatus,
   Send,
   TaskStatus,
@@ -21,7 +23,7 @@ import type {
 } from "./messages.ts"
 import type { Budget, SourcedUsage, Usage, UsageSource } from "./usage.ts"
 
-export const SNAPSHOT_VERSION = 3
+export const SNAPSHOT_VERSION = 4
 
 export interface TaskSnapshot {
   id: TaskId
@@ -110,10 +112,12 @@ export interface MachineSnapshot {
   runId: RunId
   status: RunStatus
   error?: ErrorData | undefined
+  pause?: Pause | undefined
   left?: LeftNotice | undefined
   startedAt: number
   limits: Limits
   budget?: Budget | undefined
+  agents?: AgentChanges | undefined
   usage: Usage
   usageByAgent?: [string, Usage][] | undefined
   reservations?: ReservationSnapshot[] | undefined

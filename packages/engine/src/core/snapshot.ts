@@ -34,10 +34,12 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     runId: m.runId,
     status: m.status,
     error: m.error,
+    pause: m.pause,
     left: m.left,
     startedAt: m.startedAt,
     limits: m.limits,
     budget: m.budget,
+    agents: m.agents,
     usage: m.usage,
     usageByAgent: m.usageByAgent.size === 0 ? undefined : [...m.usageByAgent],
     reservations:
@@ -86,8 +88,9 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
 /** Migrates a snapshot to the latest version. */
 function migrated(snapshot: MachineSnapshot): MachineSnapshot {
   const version = snapshot.version as number
-  // Before version 2 nothing was reserved, and before version 3 there were no signals: the new parts are empty.
-  if (version === 1 || version === 2) return { ...snapshot, version: SNAPSHOT_VERSION }
+  // Before version 2 nothing was reserved, and before version 3 there were no signals, and before version 4 no pauses:
+  // the new parts are empty.
+  if (version >= 1 && version < SNAPSHOT_VERSION) return { ...snapshot, version: SNAPSHOT_VERSION }
   if (version === SNAPSHOT_VERSION) return snapshot
   throw new SuperstepError(
     "SNAPSHOT_VERSION",
@@ -99,15 +102,17 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   const snapshot = migrated(stored)
   const m = new MachineState(graph, snapshot.runId)
   m.hasStarted = true
-  const { status, error, left, startedAt, limits, budget, usage, lost = NO_USAGE } = snapshot
+  const { status, error, pause, left, startedAt, limits, budget, agents, usage, lost = NO_USAGE } = snapshot
   const { superstep, nextTask, nextRequest, open, parked, running, graceUntil, events } = snapshot
   Object.assign(m, {
     status,
     error,
+    pause,
     left,
     startedAt,
     limits,
     budget,
+    agents,
     usage,
     lost,
   } satisfies Partial<MachineState>)

@@ -1,5 +1,6 @@
 /** Starts a run: with an input, or as a fork with the past of another run. */
 
+import type { AgentChanges } from "./agent-change.ts"
 import { pushSized, putEntry } from "./collections.ts"
 import { startNext } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
@@ -21,10 +22,12 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   m.limits =
     limits === undefined ? omitUndefined(entry.limits) : { ...limits, ...omitUndefined(entry.limits) }
   m.budget = entry.budget
+  m.agents = entry.agents
   for (const { key, initial } of m.graph.channels.values())
     if (initial !== undefined) setShared(m, key, initial)
-  for (const [key, value] of Object.entries(entry.state ?? {}))
-    if (value !== undefined) setShared(m, key, value)
+  if (entry.state !== undefined) {
+    for (const [key, value] of Object.entries(entry.state)) if (value !== undefined) setShared(m, key, value)
+  }
   if (watched(m)) {
     const state = m.shared.size === 0 ? {} : { state: Object.fromEntries(lendAll(m)) }
     emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input, ...state })
@@ -41,12 +44,14 @@ export function forkRun(m: MachineState, entry: RunForked): void {
   for (const [key] of changed) if (!m.graph.channels.has(key)) throw unknown(m.graph, `channel "${key}"`)
   m.runId = runId
   m.startedAt += later
+  if (m.pause !== undefined) m.pause = Object.freeze({ ...m.pause, at: m.pause.at + later })
   for (const [key, value] of changed) setShared(m, key, value)
   for (const [timer, at] of m.timers) {
     m.timers = putEntry(m.timers, timer, at + later)
     m.out = pushSized(m.out, { type: "timer", timer, at: at + later })
   }
   changeBounds(m, entry)
+  if (entry.agents !== undefined) m.agents = mergedChanges(m.agents, entry.agents)
   for (const [id, request] of m.requests) {
     const { deadline } = request
     const moved = deadline === undefined ? request : Object.freeze({ ...request, deadline: deadline + later })
@@ -58,8 +63,20 @@ export function forkRun(m: MachineState, entry: RunForked): void {
   }
   if (watched(m)) {
     const written = changed.length === 0 ? {} : { state: Object.fromEntries(changed) }
-    emit(m, { type: "run.forked", from, later, ...written })
+    const agents = entry.agents === undefined ? undefined : { agents: entry.agents }
+    emit(m, { type: "run.forked", from, later, ...written, ...agents })
   }
+}
+
+/** A fork of a fork keeps what the first one changed. */
+function mergedChanges(before: AgentChanges = {}, changes: AgentChanges): AgentChanges {
+  const merged = Object.entries(changes).map(([agent, change]) => {
+    const own = before[agent]
+    const settings = { ...own?.settings, ...change.settings }
+    const both = { ...own, ...omitUndefined(change) }
+    return [agent, Object.keys(settings).length === 0 ? both : { ...both, settings }] as const
+  })
+  return { ...before, ...Object.fromEntries(merged) }
 }
 
 function changeBounds(m: MachineState, { limits, budget, deadline }: RunForked): void {

@@ -1,5 +1,6 @@
 /** The state of a machine: plain records that only the machine writes, in place, and the effects of an entry. */
 
+import type { AgentChanges } from "./agent-change.ts"
 import { type Fifo, NO_ENTRIES, NO_ITEMS, NO_MEMBERS, putEntry, removeEntry } from "./collections.ts"
 import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
@@ -12,6 +13,7 @@ import type {
   FinalStatus,
   LeftNotice,
   OpenRequest,
+  Pause,
   RunStatus,
   TaskStatus,
   Undelivered,
@@ -113,7 +115,7 @@ export class TaskTable {
 
   values(): Iterable<Task> {
     if (this.#single !== undefined) return [this.#single]
-    return this.#many?.values() ?? []
+    return this.#many?.values() ?? NO_ITEMS
   }
 }
 
@@ -238,6 +240,8 @@ export class MachineState {
   hasStarted = false
   status: RunStatus = "running"
   error: ErrorData | undefined = undefined
+  /** Set while the status is `paused`. */
+  pause: Pause | undefined = undefined
   startedAt = 0
   limits: Limits = {}
   budget: Budget | undefined = undefined
@@ -291,6 +295,9 @@ export class MachineState {
   ready: Fifo<Task> | undefined = undefined
   /** Set once a limit sent the run to its limit route: the superstep at which it finally ends. */
   graceUntil: number | undefined = undefined
+
+  /** What forks changed of its agents. */
+  agents: AgentChanges | undefined = undefined
 
   /** If a limit ended the run: the progress of its agents. */
   left: LeftNotice | undefined = undefined
@@ -352,7 +359,7 @@ export function toWrite(m: MachineState, key: string): Json | undefined {
 }
 
 export function isLive(m: MachineState): boolean {
-  return m.status === "running" || m.status === "waiting"
+  return m.status === "running" || m.status === "waiting" || m.status === "paused"
 }
 
 export function nodeState(m: MachineState, node: GraphNode): NodeState {

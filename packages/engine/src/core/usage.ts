@@ -89,7 +89,8 @@ export function usageWithout(total: Usage, part: Usage): Usage {
 
 /** Why a reported usage cannot be counted, or undefined. */
 export function usageProblem(usage: Usage): string | undefined {
-  for (const [counter, value] of Object.entries(usage)) {
+  for (const counter of Object.keys(usage)) {
+    const value = usage[counter as UsageCounter]
     if (!(COUNTERS as readonly string[]).includes(counter)) {
       return `"${counter}" is not a counter; the counters are ${COUNTERS.join(", ")}`
     }

@@ -16,7 +16,8 @@ export function isBlockedExternally(m: MachineState): boolean {
 }
 
 export function startWaiting(m: MachineState): void {
-  if (m.status === "waiting") return
+  // A paused run stays paused.
+  if (m.status !== "running") return
   m.status = "waiting"
   if (watched(m)) emit(m, { type: "run.waiting" })
 }
@@ -40,6 +41,12 @@ export function sleepTimer(task: TaskId, key: string): TimerId {
 
 export function requestTimer(id: RequestId): TimerId {
   return `request:${id}`
+}
+
+/** The request whose deadline the timer is. */
+export function requestOfTimer(timer: TimerId): RequestId | undefined {
+  const [kind, id] = splitName(timer)
+  return kind === "request" ? id : undefined
 }
 
 export function signalTimer(task: TaskId, key: string): TimerId {

@@ -13,7 +13,10 @@ import type {
   CallFinished,
   CallStarted,
   RequestAnswered,
+  RequestEscalated,
   RequestOpened,
+  RunPaused,
+  RunResumed,
   TimerFired,
   TimerSet,
 } from "./entries.ts"
@@ -87,13 +90,44 @@ export function endWait(m: MachineState, task: Task, key: string, outcome: WaitO
   }
   m.out = pushSized(m.out, { type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
-    stopWaiting(m)
-    unpark(m, task)
-    task.status = "running"
-    // The task was admitted before: it continues at once, even if the run is full.
-    m.running++
-    if (watched(m)) emit(m, { type: "task.resumed", task: task.id, node: task.node.id })
+    // M10: in a paused run it stays parked, and continues with it.
+    if (m.status !== "paused") continueTask(m, task)
   } else if (!isBlockedExternally(m)) stopWaiting(m)
+}
+
+/** The task was admitted before: it continues at once, even if the run is full. */
+function continueTask(m: MachineState, task: Task): void {
+  stopWaiting(m)
+  unpark(m, task)
+  task.status = "running"
+  m.running++
+  if (watched(m)) emit(m, { type: "task.resumed", task: task.id, node: task.node.id })
+}
+
+/** M10: from now on the run only records what is executing. */
+export function pauseRun(m: MachineState, { at, reason, by }: RunPaused): void {
+  if (m.status === "paused") throw new SuperstepError("RUN_PAUSED", `Run "${m.runId}" is already paused.`)
+  const why = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+  m.status = "paused"
+  m.pause = Object.freeze({ at, ...why })
+  if (watched(m)) emit(m, { type: "run.paused", ...why })
+}
+
+/** What happened meanwhile takes effect. The time limit of the run excludes the pause; other times have passed. */
+export function resumeRun(m: MachineState, { at, by }: RunResumed): void {
+  const { pause } = m
+  if (pause === undefined) throw new SuperstepError("RUN_NOT_PAUSED", `Run "${m.runId}" is not paused.`)
+  m.status = "running"
+  m.pause = undefined
+  if (watched(m)) emit(m, { type: "run.resumed", ...(by === undefined ? {} : { by }) })
+  const deadline = m.timers.get(RUN_TIMER)
+  if (deadline !== undefined) m.timers = putEntry(m.timers, RUN_TIMER, deadline + Math.max(0, at - pause.at))
+  for (const [timer, due] of m.timers) m.out = pushSized(m.out, { type: "timer", timer, at: due })
+  for (const task of m.tasks.values()) {
+    if (task.status === "parked" && task.waits?.size === 0) continueTask(m, task)
+  }
+  fillRun(m)
+  settle(m)
 }
 
 /** Withdraws the waits of an attempt that has ended. */
@@ -199,14 +233,32 @@ function expireSignalWait(m: MachineState, task: Task, key: string): void {
   endWait(m, task, key, { ok: false, error: { code: "SIGNAL_TIMEOUT", message, retryable: false } })
 }
 
+/** Somebody passes an open request on to another person. */
+export function passOn(m: MachineState, { request: id, to, note, by }: RequestEscalated): void {
+  const request = m.requests.get(id)
+  if (request === undefined) throw new SuperstepError("REQUEST_NOT_OPEN", `Request "${id}" is not open (M7).`)
+  const { note: _, escalatedBy: __, ...same } = request
+  reassign(m, {
+    ...same,
+    to,
+    ...(note === undefined ? {} : { note }),
+    ...(by === undefined ? {} : { escalatedBy: by }),
+  })
+}
+
+/** With a deadline: it is a new one. */
+function reassign(m: MachineState, changed: OpenRequest, deadline?: number): void {
+  const request = freezeData(changed)
+  m.requests = putEntry(m.requests, request.id, request)
+  m.out = pushSized(m.out, { type: "request", request })
+  if (deadline !== undefined) setTimer(m, requestTimer(request.id), deadline)
+  if (watched(m)) emit(m, { type: "request.escalated", request })
+}
+
 /** Passes the request to the next person. */
 function escalate(m: MachineState, request: OpenRequest, { to, timeout }: Escalation): void {
   const deadline = timeout === undefined ? undefined : m.now + timeout
-  const asked = freezeData({ ...request, to, deadline, escalate: request.escalate?.slice(1) })
-  m.requests = putEntry(m.requests, request.id, asked)
-  m.out = pushSized(m.out, { type: "request", request: asked })
-  if (deadline !== undefined) setTimer(m, requestTimer(request.id), deadline)
-  if (watched(m)) emit(m, { type: "request.escalated", request: asked })
+  reassign(m, { ...request, to, deadline, escalate: request.escalate?.slice(1) }, deadline)
 }
 
 /** The deadline passed: the next one is asked, else the default is the answer, else the request is closed. */

@@ -5,6 +5,7 @@ import { resolve } from "node:path"
 import type { Json } from "../core/index.ts"
 import { isRecord } from "../core/internal.ts"
 import { type Document, type Path, type Report, textsIn } from "../document/index.ts"
+import { MODEL_PROVIDERS, type ModelProvider } from "../packages/index.ts"
 import { api, openapi } from "../tools/index.ts"
 import { addressKind, hostOf } from "../tools/internal.ts"
 import type { DefinitionPaths } from "./definition.ts"
@@ -44,16 +45,27 @@ const SAFE_TOOLS: ReadonlySet<string> = new Set([
   "agent",
   "agentText",
   "api",
+  "backgroundAgents",
   "conversation",
+  "expressionGuardrail",
   "filesystem",
   "jsonSchema",
+  "judge",
   "lastItems",
   "mcpToolset",
   "memory",
+  "modelPicker",
   "openapi",
+  "patternGuardrail",
+  "pickedModel",
+  "rotateModels",
+  "routeModels",
+  "skills",
+  "tasks",
   "think",
   "todo",
   "toolsetWith",
+  "userPrompt",
   "webFetch",
 ])
 
@@ -67,7 +79,8 @@ export function trustedFunctions(
   allow: readonly string[] = [],
 ): PlanFunctions {
   const isSafe = (name: string) =>
-    SAFE_TOOLS.has(name) || (PROGRAM_TOOLSETS.includes(name) && allow.includes("program"))
+    SAFE_TOOLS.has(name) ||
+    ([...PROGRAM_TOOLSETS, "commandHooks"].includes(name) && allow.includes("program"))
   const safe = Object.entries(others).filter(([name]) => isSafe(name))
   const withoutEnv = <Options extends object>(from: string, make: (options: Options) => unknown) =>
     ({ from, make: (options: Options) => make({ ...options, env: {} }) }) as PlanFunction
@@ -90,6 +103,7 @@ function* sitesIn(data: Json): Generator<Site> {
   // Steps nest; graphs have tools in their nodes.
   yield* toolSites(data.workflow, ["workflow"])
   yield* toolSites(data.nodes, ["nodes"])
+  yield* entries("schedule", data.schedules, ["schedules"])
   if (!isRecord(data.search)) return
   yield* entries("search backend", data.search.databases, ["search", "databases"])
   for (const name of ["vector", "graph"]) {
@@ -104,6 +118,8 @@ function* agentSites(agent: Site): Generator<Site> {
   if (isRecord(value.permissions)) {
     yield { kind: "permissions", value: value.permissions, path: [...path, "permissions"] }
   }
+  yield* entries("model", value.models, [...path, "models"])
+  yield* entries("provider", value.providers, [...path, "providers"])
   for (const field of ["toolsets", "tools"]) yield* toolsets(value[field], [...path, field])
 }
 
@@ -123,6 +139,7 @@ function* toolSites(value: Json | undefined, path: Path): Generator<Site> {
   }
   if (!isRecord(value)) return
   if (isRecord(value.toolset)) yield { kind: "toolset", value: value.toolset, path: [...path, "toolset"] }
+  if (value.module !== undefined) yield { kind: "module", value, path }
   if (value.type === "research") yield* entries("research tool", value.tools, [...path, "tools"])
   for (const [name, one] of Object.entries(value)) {
     if (name !== "toolset" && typeof one === "object") yield* toolSites(one, [...path, name])
@@ -149,9 +166,11 @@ type SiteKind =
   | "agent"
   | "toolset"
   | "model"
+  | "module"
   | "provider"
   | "permissions"
   | "research tool"
+  | "schedule"
   | "search backend"
   | "text"
 
@@ -180,23 +199,26 @@ interface Capability {
 }
 
 /** Toolsets that an untrusted file may use, within the rules below. */
-const KNOWN_TOOLSETS = ["think", "todo", "memory", "filesystem", "fetch", "api", "openapi", "mcp"]
-const PROGRAM_TOOLSETS = ["shell", "script"]
+const KNOWN_TOOLSETS = [
+  "think",
+  "todo",
+  "memory",
+  "filesystem",
+  "fetch",
+  "api",
+  "openapi",
+  "mcp",
+  "tasks",
+  "user_prompt",
+  "model_picker",
+  "background_agents",
+]
+const PROGRAM_TOOLSETS = ["shell", "script", "lsp"]
 const KNOWN_RESEARCH_TOOLS = ["web_search", "page"]
 
-/**
- * The host that may receive a provider's key, and the key's variable. Azure has no entry, because anybody can own an
- * Azure resource.
- */
-const OWN_ADDRESS: Readonly<Record<string, string>> = {
-  openai: "api.openai.com",
-  anthropic: "api.anthropic.com",
-}
-const OWN_VARIABLE: Readonly<Record<string, string>> = {
-  openai: "OPENAI_API_KEY",
-  anthropic: "ANTHROPIC_API_KEY",
-  azure: "AZURE_API_KEY",
-}
+/** The host that may receive a provider's key, and the key's variable. Anybody can own an Azure resource: it has no host. */
+const ownOf = (provider: string): Partial<ModelProvider> =>
+  MODEL_PROVIDERS.find(({ name }) => name === provider) ?? {}
 
 const CAPABILITIES: readonly Capability[] = [
   {
@@ -204,6 +226,18 @@ const CAPABILITIES: readonly Capability[] = [
     at: "toolset",
     does: "Runs programs on this machine",
     find: ({ type }) => (PROGRAM_TOOLSETS.includes(String(type)) ? ["type"] : undefined),
+  },
+  {
+    name: "program",
+    at: "toolset",
+    does: "Runs programs on this machine after a file was written",
+    find: ({ post_edit }) => (isGranted(post_edit) ? ["post_edit"] : undefined),
+  },
+  {
+    name: "program",
+    at: "agent",
+    does: "Runs programs on this machine around the work of an agent",
+    find: ({ hooks }) => (isGranted(hooks) ? ["hooks"] : undefined),
   },
   {
     name: "mcp program",
@@ -215,11 +249,36 @@ const CAPABILITIES: readonly Capability[] = [
     },
   },
   {
+    name: "mcp sampling",
+    at: "toolset",
+    does: "Lets an MCP server use the agent's model",
+    find: ({ type, sampling }) => (type === "mcp" && isGranted(sampling) ? ["sampling"] : undefined),
+  },
+  {
+    name: "mcp login",
+    at: "toolset",
+    does: "Uses a login at an MCP server",
+    find: ({ type, remote }) =>
+      type === "mcp" && isRecord(remote) && isGranted(remote.oauth) ? ["remote", "oauth"] : undefined,
+  },
+  {
+    name: "mcp roots",
+    at: "toolset",
+    does: "Tells an MCP server about folders of this machine",
+    find: ({ type, roots }) => (type === "mcp" && isGranted(roots) ? ["roots"] : undefined),
+  },
+  {
+    name: "mcp program",
+    at: "agent",
+    does: "Starts a program as an MCP server",
+    find: ({ use_mcps }) => (isGranted(use_mcps) ? ["use_mcps"] : undefined),
+  },
+  {
     name: "unknown toolset",
     at: "toolset",
     does: "Uses a toolset that is not known to be safe",
     find: ({ type }) =>
-      [...KNOWN_TOOLSETS, ...PROGRAM_TOOLSETS].includes(String(type)) ? undefined : ["type"],
+      [...KNOWN_TOOLSETS, ...PROGRAM_TOOLSETS, "rag"].includes(String(type)) ? undefined : ["type"],
   },
   {
     name: "memories",
@@ -296,10 +355,34 @@ const CAPABILITIES: readonly Capability[] = [
     find: ({ add_environment_info: is }) => (isGranted(is) ? ["add_environment_info"] : undefined),
   },
   {
+    name: "module",
+    at: "module",
+    does: "Runs code of a module",
+    find: () => ["module"],
+  },
+  {
+    name: "documents",
+    at: "toolset",
+    does: "Indexes documents with code from another package",
+    find: ({ type }) => (type === "rag" ? ["type"] : undefined),
+  },
+  {
+    name: "documents",
+    at: "agent",
+    does: "Indexes documents with code from another package",
+    find: ({ rag }) => (isGranted(rag) ? ["rag"] : undefined),
+  },
+  {
     name: "documents",
     at: "research tool",
     does: "Indexes documents with code from another package",
     find: ({ type }) => (KNOWN_RESEARCH_TOOLS.includes(String(type)) ? undefined : ["type"]),
+  },
+  {
+    name: "schedules",
+    at: "schedule",
+    does: "Starts runs by itself",
+    find: () => [],
   },
   {
     name: "search backend",
@@ -327,15 +410,14 @@ function addressOf(toolset: Site["value"], isInside: TrustContext["isInside"]): 
 
 function foreignAddress(provider: string, url: Json | undefined): Path | undefined {
   if (url === undefined || url === null) return undefined
-  const own = Object.hasOwn(OWN_ADDRESS, provider) ? OWN_ADDRESS[provider] : undefined
-  const isOwn = typeof url === "string" && URL.canParse(url) && new URL(url).origin === `https://${own ?? ""}`
+  const { host = "" } = ownOf(provider)
+  const isOwn = typeof url === "string" && URL.canParse(url) && new URL(url).origin === `https://${host}`
   return isOwn ? undefined : ["base_url"]
 }
 
 function foreignKey(provider: string, variable: Json | undefined): Path | undefined {
   if (variable === undefined || variable === null) return undefined
-  const own = Object.hasOwn(OWN_VARIABLE, provider) ? OWN_VARIABLE[provider] : undefined
-  return variable === own ? undefined : ["token_key"]
+  return variable === ownOf(provider).variable ? undefined : ["token_key"]
 }
 
 /** Names that resolve only inside of a network. */

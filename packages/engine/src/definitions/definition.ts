@@ -1,9 +1,18 @@
 /** A definition loaded from a file, the options to load it with, and the report of its problems. */
 
 import { dirname, resolve } from "node:path"
-import type { Agent } from "../agents/index.ts"
-import type { Workflow } from "../builder/index.ts"
-import type { Json } from "../core/index.ts"
+import { type Agent, callTools } from "../agents/index.ts"
+import { jsonAnswer } from "../agents/internal.ts"
+import type { Node, Workflow } from "../builder/index.ts"
+import {
+  fromErrorData,
+  isSuperstepError,
+  type Json,
+  type NodeId,
+  SuperstepError,
+  toErrorData,
+} from "../core/index.ts"
+import { omitUndefined } from "../core/internal.ts"
 import {
   type Diagnostic,
   type PrintOptions,
@@ -11,8 +20,12 @@ import {
   type Report,
   type SourceRange,
 } from "../document/index.ts"
+import { filling, type Reference, type Scope, type Spelling } from "../expressions/index.ts"
 import { insideFolder, outsideFolder } from "../files/index.ts"
 import type { ModelRef } from "../models/index.ts"
+import type { Context } from "../runtime/index.ts"
+import { Masking, type Tool, type ToolCallContext } from "../tools/index.ts"
+import { maskError, toJson } from "../tools/internal.ts"
 import type { Plan, PlanFunctions } from "./plan/index.ts"
 
 export interface LoadOptions {
@@ -32,6 +45,8 @@ export interface LoadOptions {
   readonly allow?: readonly TrustCapability[] | undefined
   /** A file whose `agents:` and `models:` a graph definition uses, by agent id. */
   readonly agents?: string | undefined
+  /** In a file with agents and no workflow: the agent to run. Default: `root`, or else the first one. */
+  readonly agent?: string | undefined
   /** Drops edges to unknown nodes with a warning, instead of refusing the graph. */
   readonly lenient?: boolean | undefined
   /** Overrides the maximum number of node visits in a run of a graph. */
@@ -47,6 +62,8 @@ export interface LoadOptions {
   readonly env?: { readonly [name: string]: string | undefined } | undefined
   /** Overrides the model of an agent, or of a research role. Undefined keeps it. */
   readonly model?: ((agent: string, model: ModelRef) => ModelRef | undefined) | undefined
+  /** Imports a module of a function step. Default: `import(file)`, which needs a Node version that runs TypeScript. */
+  readonly importModule?: ((file: string) => Promise<object>) | undefined
   /** More functions for plans: toolsets and documents of other packages. */
   readonly functions?: PlanFunctions | undefined
 }
@@ -59,6 +76,7 @@ export const TRUST_CAPABILITIES = [
   "private address",
   "private addresses",
   "consent",
+  "schedules",
 ] as const
 export type TrustCapability = (typeof TRUST_CAPABILITIES)[number]
 
@@ -75,10 +93,14 @@ export interface Definition {
   /** Takes the user's prompt. */
   readonly workflow: Workflow<string, unknown>
   readonly agents: ReadonlyMap<string, Agent>
+  /** False if nothing in the definition depends on the prompt. */
+  readonly usesInput: boolean
   /** Names of agents that the workflow never uses. */
   readonly unusedAgents: ReadonlySet<string>
   readonly data: Json
   readonly plan: Plan
+  /** Imports the modules of its function steps. Otherwise a run imports them on use. Throws if an export is missing. */
+  importModules(): Promise<void>
   /** TypeScript code that creates the same workflow. */
   eject(): string
   close(): Promise<void>
@@ -166,4 +188,135 @@ export class DefinitionPaths {
   #folderOf(file: string): string {
     return dirname(resolve(this.#cwd, file))
   }
+}
+
+// JSON values, including those that a model or a tool wrote as text.
+
+/** The list or object that the text contains; undefined if it contains none. */
+export function jsonIn(text: string): Json | undefined {
+  const value = jsonAnswer(text)?.value
+  return typeof value === "object" && value !== null ? value : undefined
+}
+
+export function parseIfJson(value: Json): Json
+export function parseIfJson(value: Json | undefined): Json | undefined
+export function parseIfJson(value: Json | undefined): Json | undefined {
+  return typeof value === "string" ? (jsonIn(value) ?? value) : value
+}
+
+/** A copy as the journal stores it. */
+export function plainJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+// The nodes that definitions create.
+
+// biome-ignore lint/suspicious/noExplicitAny: the plan decides which nodes are wired to which.
+export type DefinitionNode = Node<any, any>
+
+// biome-ignore lint/suspicious/noExplicitAny: the plan decides which input a workflow gets.
+export type SubWorkflow = Workflow<any, any>
+
+export function definitionNode(
+  id: NodeId,
+  kind: string,
+  handler: (message: unknown, ctx: Context) => unknown,
+  more: { readonly [name in keyof Node["definition"]]?: unknown } = {},
+): DefinitionNode {
+  const definition = { kind, handlers: [{ run: handler as never }], ...omitUndefined(more) }
+  return Object.freeze({ id, definition: Object.freeze(definition) }) as DefinitionNode
+}
+
+/**
+ * A tool call that a definition makes itself, with the approval that an agent's call would need. The approver, the
+ * journal and traces see references to secrets in its arguments; only the tool receives the values. Its result and its
+ * error contain no secrets.
+ */
+
+interface RevealedArgs {
+  readonly args: Json
+  /** The values of secrets in the arguments. */
+  readonly secrets: readonly string[]
+}
+
+interface ToolCallOptions<At> {
+  readonly tool: string
+  readonly args: Json
+  readonly spelling: Spelling
+  /**
+   * The scope of templates in the arguments. `revealed` collects the secrets they use; without it they see references.
+   */
+  scope(at: At, references: readonly Reference[], revealed?: string[]): Scope
+}
+
+/** `agent` owns the tool; `id` is the step's or the node's. */
+export function toolCaller<At>(
+  agent: Agent,
+  { tool, args, spelling, scope }: ToolCallOptions<At>,
+): (id: string, at: At, ctx: Context) => Promise<Json> {
+  const fill = filling(args, spelling, (at: At, references) => scope(at, references))
+  const reveal = filling(args, spelling, ({ at, used }: { at: At; used: string[] }, references) =>
+    scope(at, references, used),
+  )
+  return async (id, at, ctx) => {
+    const shown = fill(at)
+    const revealed = () => {
+      const used: string[] = []
+      return { args: reveal({ at, used }), secrets: used }
+    }
+    const call = {
+      type: "tool-call" as const,
+      id: `call_${id.replace(/[^A-Za-z0-9-]/g, "_")}`,
+      name: tool,
+      args: JSON.stringify(shown),
+    }
+    // Results and failures are journaled, so every attempt is a call of its own.
+    const wrap = (one: Tool) => (one.name === tool ? withSecrets(one, shown, revealed) : one)
+    const { outcomes } = await callTools(agent, [call], ctx.scope(`attempt ${ctx.attempt}`), { wrap })
+    const [outcome] = outcomes
+    if (outcome === undefined)
+      throw new SuperstepError("TOOL_FAILED", `The tool "${tool}" returned no result.`)
+    if (!outcome.ok) throw fromErrorData(outcome.error)
+    return outcome.value
+  }
+}
+
+/** `reveal` is called when the tool runs, not when a recorded call is replayed. */
+function withSecrets(tool: Tool, shown: Json, reveal: () => RevealedArgs): Tool {
+  const run = async (args: unknown, call: ToolCallContext): Promise<unknown> => {
+    const revealed = reveal()
+    if (revealed.secrets.length === 0) return await tool.run(args as never, call)
+    if (tool.durable === true) throw unsupported(tool.name)
+    const masking = Masking.of(revealed.secrets)
+    const [before, after] = [await tool.parse(shown), await tool.parse(revealed.args)]
+    if (!before.ok || !after.ok) {
+      const reason = after.ok ? "" : masking.text(after.reason)
+      const message = `The arguments of "${tool.name}" are invalid: ${reason}.`
+      throw new SuperstepError("TOOL_ARGS", message, { retryable: false })
+    }
+    const filled = fillSecrets(args, before.args, after.args)
+    try {
+      return masking.json(toJson(await tool.run(filled as never, call), tool.name))
+    } catch (error) {
+      if (isSuperstepError(error) && (error.limit === true || error.fatal === true)) throw error
+      throw fromErrorData(maskError(toErrorData(error), masking))
+    }
+  }
+  return { ...tool, run: run as Tool["run"] }
+}
+
+/** Fills only values that still equal what was shown, because the approver may have changed the arguments. */
+function fillSecrets(args: unknown, shown: unknown, real: unknown): unknown {
+  if (typeof args !== "object" || args === null) return args === shown ? real : args
+  if (typeof shown !== "object" || shown === null || typeof real !== "object" || real === null) return args
+  const [before, after] = [shown as Record<string, unknown>, real as Record<string, unknown>]
+  if (Array.isArray(args)) return args.map((item, i) => fillSecrets(item, before[i], after[i]))
+  return Object.fromEntries(
+    Object.entries(args).map(([name, item]) => [name, fillSecrets(item, before[name], after[name])]),
+  )
+}
+
+function unsupported(tool: string): SuperstepError {
+  const message = `The tool "${tool}" is durable and journals its steps, so it cannot take a secret. Pass the secret to a tool that is not durable.`
+  return new SuperstepError("SECRET_UNSUPPORTED", message, { retryable: false, fatal: true })
 }

@@ -1,7 +1,15 @@
 /** The input of a dialect's compiler: a report by path, the plan to write, and access to other files. */
 import type { z } from "zod"
 import type { Json } from "../core/index.ts"
-import { type Document, type Path, type Report, readShape, type SourceRange } from "../document/index.ts"
+import {
+  type Document,
+  type FieldsBy,
+  type Path,
+  type Report,
+  readShape,
+  type SourceRange,
+  type UnknownField,
+} from "../document/index.ts"
 import { ExpressionError, type Reference } from "../expressions/index.ts"
 import { schemaProblems } from "../tools/internal.ts"
 import type { DefinitionPaths, LoadOptions } from "./definition.ts"
@@ -40,14 +48,38 @@ export class DocumentReport {
   }
 
   at(path: Path, part?: Part): SourceRange {
-    return this.document.place(path, part)
+    return this.document.place(asWritten(this.document, path), part)
   }
 
   /** The data in this shape. Undefined if it does not match; the mismatches are reported. */
-  read<T>(shape: z.ZodType<T>): T | undefined {
-    const { value, diagnostics } = readShape(this.document, shape)
+  read<T>(shape: z.ZodType<T>, fields?: FieldsBy): T | undefined {
+    const { value, diagnostics, misspelt } = readShape(this.document, shape, [], fields)
+    if (misspelt !== undefined) MISSPELT.set(this.document, misspelt)
     this.all.add(diagnostics)
     return value
+  }
+
+  /** Whether the mapping was written with a field that does not exist: what is missing in it may be that one. */
+  hasUnknownField(path: Path, data: object): boolean {
+    return Object.keys(this.#written(path) ?? {}).some((field) => !Object.hasOwn(data, field))
+  }
+
+  /** Whether the author wrote the field. A misspelt one was reported, and is read as the one that was probably meant. */
+  hasField(path: Path): boolean {
+    return this.#written(path) !== undefined
+  }
+
+  #written(path: Path): unknown {
+    let written: unknown = this.document.data
+    for (const part of path) written = (written as Record<string | number, unknown> | undefined)?.[part]
+    return written
+  }
+
+  /** Names the other places of a problem that is reported once; empty if there are none. */
+  alsoAt(paths: readonly Path[]): string {
+    const lines = [...new Set(paths.map((path) => this.at(path).line))]
+    const listed = new Intl.ListFormat("en").format(lines.map(String))
+    return lines.length === 0 ? "" : ` (also in ${lines.length === 1 ? "line" : "lines"} ${listed})`
   }
 
   /** Warns about a field that is accepted and has no effect. */
@@ -73,6 +105,26 @@ export class DocumentReport {
     const message = secretNotShown(written, name)
     this.warning("SECRET_NOT_SHOWN", message, path, undefined, { from: start, to: end })
   }
+}
+
+/** Fields that are read by the name that was meant. */
+const MISSPELT = new WeakMap<Document, readonly UnknownField[]>()
+
+/** The path with the names that the document has. */
+function asWritten(document: Document, path: Path): Path {
+  const misspelt = MISSPELT.get(document)
+  if (misspelt === undefined) return path
+  const written: (string | number)[] = []
+  for (const part of path) {
+    const found = misspelt.find(
+      (one) =>
+        one.meant === part &&
+        one.path.length === written.length + 1 &&
+        written.every((name, i) => name === one.path[i]),
+    )
+    written.push(found?.path.at(-1) ?? part)
+  }
+  return written
 }
 
 /** Returns the parsed expression or template, or the error in it. */

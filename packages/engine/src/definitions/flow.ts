@@ -9,12 +9,42 @@ import { type Arg, type ArgObject, call, definedArgs, functionsFrom } from "./pl
 
 /** Durations in definitions: seconds, or a string with a unit. */
 
+const DURATION = /^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$/
+
+/** The duration that other spellings of its unit stand for: `90sec`, `5 minutes`, `1d`. */
+function durationMeant(text: string): string | undefined {
+  const [, amount = "", unit = ""] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]+)\.?\s*$/i.exec(text) ?? []
+  if (/^d(ay)?s?$/i.test(unit)) return `${Number(amount) * 24}h`
+  const units = {
+    ms: /^m(illi)?s(ec(ond)?s?)?$/i,
+    s: /^s(ec(ond)?)?s?$/i,
+    m: /^m(in(ute)?)?s?$/i,
+    h: /^h((ou)?r)?s?$/i,
+  }
+  const found = Object.entries(units).find(([, pattern]) => pattern.test(unit))
+  return found === undefined ? undefined : `${amount}${found[0]}`
+}
+
 export const durationShape = z
   .union([
     z.number().min(0),
-    z.string().regex(/^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$/, "a duration, such as 90s or 5m"),
+    z
+      .string()
+      .superRefine((text, ctx) => {
+        if (DURATION.test(text)) return
+        const message = `${JSON.stringify(text)} is not a duration: write seconds, or a number with ms, s, m or h, such as 90s.`
+        const params = { code: "BAD_FORMAT", suggestion: durationMeant(text) }
+        ctx.addIssue({ code: "custom", message, params })
+      })
+      .meta({ pattern: DURATION.source }),
   ])
   .describe('Seconds, or a string such as "90s" or "5m".')
+
+/** Of a limit: a period of no time would limit nothing. */
+const periodShape = durationShape.refine((duration) => milliseconds(duration) > 0, {
+  error: ({ input }) => `A period of ${JSON.stringify(input)} is no time: it must be more than 0.`,
+  params: { code: "OUT_OF_RANGE" },
+})
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -35,7 +65,7 @@ const oneOrMore = <T extends z.ZodType>(shape: T) => z.union([shape, z.array(sha
 const concurrencyShape = z.strictObject({ max: count.describe("How many execute at the same time."), key })
 const rateShape = z.strictObject({
   max: count.describe("How many start in a period, evenly spread."),
-  period: durationShape,
+  period: periodShape,
   burst: count.optional().describe("How many may start at once after a pause. Default 1."),
   key,
 })
@@ -59,6 +89,13 @@ export const nodeFlowShape = z
   .optional()
   .describe("agent, tool: limits its tasks across all runs and processes.")
 
+/** Of a step or a node. */
+export const placementShape = z.enum(["inline", "spread"]).optional().meta({
+  description:
+    "agent, tool, function: where its tasks execute. inline: in the process that executes the run. spread: on any worker of a Restate cluster; it cannot ask people there.",
+  default: "inline",
+})
+
 export const flowShape = z
   .strictObject({
     concurrency: z
@@ -67,12 +104,12 @@ export const flowShape = z
       .describe("How many runs execute at the same time, across all processes."),
     rateLimit: oneOrMore(rateShape).optional().describe("How many runs start in a time; the others wait."),
     throttle: z
-      .strictObject({ period: durationShape, key })
+      .strictObject({ period: periodShape, key })
       .optional()
       .describe("At most one run in each period; further inputs are dropped."),
     debounce: z
       .strictObject({
-        period: durationShape,
+        period: periodShape,
         timeout: durationShape.optional().describe("Starts after this time in any case."),
         key,
       })

@@ -22,15 +22,10 @@ ${WORKFLOW}`
     expect(problemsOf(text)).toEqual(["warning NOT_SUPPORTED 2:73 (thinkingBudget?)"])
   })
 
-  test("a model of a toolset", () => {
-    const text = `agents:
-  a: { model: offline, toolsets: [{ type: think, model: openai/gpt-5 }] }
-${WORKFLOW}`
-    expect(problemsOf(text)).toEqual([expect.stringMatching(/^warning NOT_SUPPORTED 2:/)])
-  })
-
   test("fields of a file with agents alone", () => {
-    expect(problemsOf("agents:\n  a: { model: offline }\nrag: {}\n")).toEqual(["warning NOT_SUPPORTED 3:1"])
+    expect(problemsOf("agents:\n  a: { model: offline }\ncommands: {}\n")).toEqual([
+      "warning NOT_SUPPORTED 3:1",
+    ])
   })
 })
 
@@ -180,5 +175,77 @@ agents:
   test("in another file are checked there", () => {
     const read = (file: string) => (file.endsWith("agents.yaml") ? "agents:\n  a: { model: gpt5 }\n" : graph)
     expect(problemsOf(graph, { agents: "agents.yaml", read } as never)).toEqual(["error UNKNOWN_MODEL 2:15"])
+  })
+})
+
+describe("what cagent has and Superstep does not", () => {
+  const functions = { mcpToolset: { from: "test", make: () => [] } }
+  const warningsOf = (text: string) =>
+    loadDefinition({ file: "test.yaml", text }, { env: {}, functions }).diagnostics.map(
+      ({ severity, message, place }) => `${severity} ${place?.line} ${message}`,
+    )
+
+  test("fields of models, toolsets, servers, commands and answers are named, and the rest works", () => {
+    const text = `models:
+  m: { provider: anthropic, model: x, description: For drafts, task_budget: 9000, compaction_model: y }
+agents:
+  root:
+    model: m
+    commands: { plan: { description: Plan, agent: root }, docs: { url: "https://example.com" } }
+    structured_output: { name: n, mode: tool, schema: { type: object } }
+    toolsets:
+      - { type: think, lifecycle: { profile: strict } }
+      - { type: mcp_catalog }
+      - type: mcp
+        remote: { url: "https://example.com/mcp", oauth: { callbackPort: 8765, callbackRedirectURL: "https://example.com" } }
+`
+    expect(warningsOf(text).toSorted()).toEqual(
+      [
+        'warning 2 "task_budget" of a model is not supported and has no effect.',
+        'warning 2 "compaction_model" of a model is not supported and has no effect.',
+        'warning 6 "commands.plan.agent" of an agent is not supported and has no effect.',
+        'warning 6 "commands.docs.url" of an agent is not supported and has no effect.',
+        'warning 7 "structured_output.mode" of an agent is not supported and has no effect.',
+        'warning 9 "lifecycle" of a toolset is not supported and has no effect.',
+        'warning 10 The toolset "mcp_catalog" is not supported and is left out.',
+        'warning 12 "remote.oauth.callbackRedirectURL" of a toolset is not supported and has no effect.',
+      ].toSorted(),
+    )
+  })
+
+  test("hooks of other kinds and events are left out; a model that judges calls becomes a question", () => {
+    const text = `agents:
+  root:
+    model: offline
+    hooks:
+      turn_start: [{ type: builtin, command: snapshot }]
+      session_end: [{ type: builtin, command: snapshot }]
+      pre_tool_use:
+        - { matcher: shell, hooks: [{ type: model, model: openai/x, prompt: Safe? }] }
+      post_tool_use:
+        - { hooks: [{ type: command, name: note, command: cat, on_error: warn }] }
+`
+    expect(warningsOf(text)).toEqual([
+      'warning 5 The hook "turn_start" is not supported and has no effect.',
+      "warning 8 A hook of type model is not supported: a person is asked before these calls.",
+      'warning 10 "on_error" of a hook is not supported and has no effect.',
+      "warning 6 A hook of type builtin is not supported: it is left out.",
+    ])
+  })
+
+  test("an allow_list is the folder that the tools are confined to; folders outside stay out of reach", () => {
+    const file = (list: string) => `agents:
+  root: { model: offline, toolsets: [{ type: filesystem, allow_list: ${list} }] }
+`
+    expect(warningsOf(file('["."]'))).toEqual([])
+    expect(warningsOf(file("[./src/]"))).toEqual([])
+    expect(warningsOf(file('[".", "~"]'))).toEqual([
+      'warning 2 "~" in allow_list has no effect: the tools reach files in the working directory only.',
+    ])
+    for (const list of ["[a, b]", '["~"]', "[]"]) {
+      expect(warningsOf(file(list))).toEqual([
+        expect.stringMatching(/^error 2 "allow_list" is not supported: remove it and set `root`/),
+      ])
+    }
   })
 })

@@ -1,20 +1,34 @@
 /** Workflows from YAML and JSON files: two dialects, one plan, the same engine. */
 export {
   type Diagnostic,
+  type Document,
   documentText,
   type PrintOptions,
+  parseDocument,
   printDiagnostics,
   type SourceRange,
 } from "../document/index.ts"
+export { ExpressionError, expression } from "../expressions/index.ts"
 export {
+  type A2aToolOptions,
   type AgentTextOptions,
+  a2aTool,
   agentText,
+  type CommandHook,
+  type CommandHooksOptions,
+  commandHooks,
+  type DocumentSearchOptions,
+  documentSearch,
   type ExpressionGuardrailOptions,
   expressionGuardrail,
   type Instructions,
+  type SearchedDocuments,
+  type ToolHooks,
 } from "./agents/index.ts"
+export type { StepFunction, StepFunctionContext } from "./call-function.ts"
 export {
   type Definition,
+  type DefinitionNode,
   type Dialect,
   type Loaded,
   type LoadOptions,
@@ -24,14 +38,12 @@ export {
   type Trust,
   type TrustCapability,
 } from "./definition.ts"
-export type { DefinitionNode } from "./definition-node.ts"
-export { jsonSchemas } from "./dialects.ts"
 export { flowKey } from "./flow.ts"
 // biome-ignore lint/performance/noReExportAll: the public functions of a dialect are listed once, in its nodes.
 export * from "./graph/nodes/index.ts"
-export { type DefinitionText, loadDefinition } from "./load.ts"
+export { type DefinitionText, jsonSchemas, loadDefinition } from "./load.ts"
 export { functionsFrom, type PlanFunction, type PlanFunctions } from "./plan/index.ts"
-export { type DefinitionChange, diffAgents, diffDefinition, type FieldChange } from "./registry/diff.ts"
+export { withFileModels } from "./registry/agent-models.ts"
 export {
   agentData,
   agentRow,
@@ -47,7 +59,12 @@ export {
   type ApplyOptions,
   applyAgents,
   applyDefinition,
+  type DefinitionChange,
+  diffAgents,
+  diffDefinition,
   exportDefinition,
+  type FieldChange,
+  independentAgents,
   type Outcome,
   type Removed,
   type RemoveOptions,
@@ -57,4 +74,4 @@ export {
 } from "./registry/registry.ts"
 // biome-ignore lint/performance/noReExportAll: the public functions of a dialect are listed once, in its nodes.
 export * from "./steps/nodes/index.ts"
-export { type StepContext, type StepOutput, stepContext } from "./steps/nodes/records.ts"
+export { type StepContext, type StepOutput, stepContext } from "./steps/nodes/view.ts"

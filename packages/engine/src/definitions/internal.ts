@@ -11,6 +11,6 @@ export {
 export { checkTrust, trustedFunctions } from "./check-trust.ts"
 export { DefinitionPaths, environmentOf } from "./definition.ts"
 export { DocumentReport } from "./dialect-input.ts"
-export { withModel } from "./dialects.ts"
+export { withModel } from "./load.ts"
 export { link, PlanWriter } from "./plan/index.ts"
 export { secretReference, splitSecrets } from "./variables.ts"

@@ -1,33 +1,49 @@
 /** Loads a workflow from a file: reads it, checks it, compiles it to a plan, and links the plan. */
 import { basename, dirname, extname, isAbsolute, join, normalize, resolve } from "node:path"
-import { type Agent, isAgent } from "../agents/index.ts"
+import { type Agent, agent, isAgent } from "../agents/index.ts"
 import type { Workflow } from "../builder/index.ts"
 import { isSuperstepError, type Json } from "../core/index.ts"
 import { isRecord } from "../core/internal.ts"
-import { type Document, parseDocument, Report, type SourceRange } from "../document/index.ts"
+import { type Document, nearest, parseDocument, Report, type SourceRange } from "../document/index.ts"
 import { fileError, insideFolder, outsideFolder, readTextFile } from "../files/index.ts"
-import { checkTrust } from "./check-trust.ts"
+import type { ModelRef } from "../models/index.ts"
+import { type DeepResearchOptions, RESEARCH_ROLES, type ResearchRole } from "../patterns/research/index.ts"
+import { webSearch } from "../tools/index.ts"
+import { agentFunctions } from "./agents/index.ts"
+import { checkTrust, trustedFunctions } from "./check-trust.ts"
 import {
   type Definition,
   DefinitionPaths,
   type Dialect,
+  environmentOf,
   type Loaded,
   type LoadOptions,
 } from "./definition.ts"
 import { DocumentReport } from "./dialect-input.ts"
-import { functionsFor, withOverrides } from "./dialects.ts"
-import { planGraph } from "./graph/index.ts"
+import { flowFunctions } from "./flow.ts"
+import { graphFields, graphFunctions, graphJsonSchema, planGraph } from "./graph/index.ts"
+import { type GraphOptions, graphInfo } from "./graph/nodes/index.ts"
+import { importFunctions, lazyFunction } from "./import-function.ts"
 import {
   eject,
   type Linked,
   link,
   type Plan,
+  type PlanFunction,
   type PlanFunctions,
   PlanWriter,
   type Ref,
   reachable,
 } from "./plan/index.ts"
-import { planAgentsFile, planSteps } from "./steps/index.ts"
+import {
+  planAgentsFile,
+  planSteps,
+  stepsFields,
+  stepsFunctions,
+  stepsJsonSchema,
+  stepsUseInput,
+} from "./steps/index.ts"
+import { type LayoutEntry, type StepListOptions, stepList } from "./steps/nodes/index.ts"
 import { splitSecrets, withVariables } from "./variables.ts"
 
 export interface DefinitionText {
@@ -55,9 +71,11 @@ export function loadDefinition(source: string | DefinitionText, loadOptions: Loa
     dialect: loaded.dialect,
     workflow: linked.workflow as Workflow<string, unknown>,
     agents: new Map(agentsIn(linked).map(([, agent]) => [agent.name, agent])),
+    usesInput: loaded.dialect === "steps" ? stepsUseInput(loaded.document.data) : agentsIn(linked).length > 0,
     unusedAgents: unusedIn(plan, linked),
     data: loaded.document.data,
     plan,
+    importModules: () => importFunctions(plan, options),
     eject: () => eject(plan, functions, { note: `Generated from ${basename(file)}.` }),
     async close() {
       for (const one of closableIn(linked)) await one.close()
@@ -74,7 +92,7 @@ function linkedOrReported(
   report: Report,
 ): Linked | undefined {
   try {
-    return link(plan, withOverrides(functions, options))
+    return link(plan, withOverrides(functions, options), (imported) => lazyFunction(imported, options))
   } catch (error) {
     if (!isSuperstepError(error)) throw error
     report.error(error.code, error.message)
@@ -204,15 +222,107 @@ class Loading {
 
 const COMPILERS = { steps: planSteps, graph: planGraph, agents: planAgentsFile }
 
+/** By the fields at the top. A misspelt one counts as the one that was meant, which its dialect then reports. */
 function dialectOf(data: Json): Dialect | undefined {
   if (!isRecord(data)) return undefined
-  if (Object.hasOwn(data, "nodes") || Object.hasOwn(data, "entrypointNodeId")) return "graph"
-  if (Object.hasOwn(data, "workflow")) return "steps"
-  return Object.hasOwn(data, "agents") ? "agents" : undefined
+  const fields = new Set(
+    Object.keys(data).map((name) => (TOP.has(name) ? name : (nearest(name, TOP) ?? name))),
+  )
+  if (fields.has("nodes") || fields.has("entrypointNodeId")) return "graph"
+  if (fields.has("workflow")) return "steps"
+  return fields.has("agents") ? "agents" : undefined
 }
+
+const TOP: ReadonlySet<string> = new Set([...stepsFields, ...graphFields])
 
 function definitionName({ data, file }: Document): string {
   const { id, name } = data as { readonly id?: Json; readonly name?: Json }
   for (const one of [id, name]) if (typeof one === "string" && one !== "") return one
   return basename(file, extname(file))
+}
+
+// Combines both dialects: the functions that their plans call, and their JSON Schemas.
+
+export const jsonSchemas: Readonly<Record<"steps" | "graph", () => Record<string, unknown>>> = {
+  steps: stepsJsonSchema,
+  graph: graphJsonSchema,
+}
+
+function functionsFor({ trust, allow, functions: more = {} }: LoadOptions): PlanFunctions {
+  const control = { ...stepsFunctions, ...graphFunctions, ...flowFunctions }
+  if (trust === "none") return trustedFunctions(control, { ...agentFunctions, ...more }, allow)
+  return { ...agentFunctions, ...control, ...more }
+}
+
+type ChooseModel = NonNullable<LoadOptions["model"]>
+
+/** The functions with the caller's models, environment and secrets. */
+function withOverrides(functions: PlanFunctions, options: LoadOptions): PlanFunctions {
+  const { model, env, secrets: secretValues } = options
+  const changed: Record<string, PlanFunction> = { ...functions }
+  if (model !== undefined) {
+    changed.agent = withModel(functions, model)
+    for (const [name, roles] of Object.entries(ROLES)) {
+      const known = functions[name]
+      if (known !== undefined) changed[name] = withModels(known, roles, model)
+    }
+  }
+  const from = "superstep/definitions"
+  const values = { env: environmentOf(options), secretValues }
+  changed.stepList = {
+    from,
+    make: (entries: readonly LayoutEntry[], more?: StepListOptions) =>
+      stepList(entries, { ...more, ...values }),
+  }
+  changed.graphInfo = { from, make: (more: GraphOptions) => graphInfo({ ...more, secretValues }) }
+  // Only the search engines receive the keys, so any definition may use them.
+  if (env !== undefined) {
+    changed.webSearch = {
+      from: "superstep/tools",
+      make: (engine: Parameters<typeof webSearch>[0]) => webSearch(engine, { env }),
+    }
+  }
+  return changed
+}
+
+/** `agent`, with the model that the caller chooses. */
+export function withModel(functions: PlanFunctions, model: ChooseModel): PlanFunction {
+  const make = (options: Parameters<typeof agent>[0]) => {
+    const chosen = model(options.name, firstOf(options.model as ModelRef | readonly ModelRef[]))
+    if (chosen === undefined) return agent(options)
+    const { models = {}, prepareStep: _, ...own } = options
+    // Toolsets name models, and agents pick them: they all are the one that the caller chose.
+    const names = Object.keys(models).map((name) => [name, chosen] as const)
+    return agent({ ...own, model: chosen, ...(names.length > 0 && { models: Object.fromEntries(names) }) })
+  }
+  return { from: functions.agent?.from ?? "superstep/agents", make }
+}
+
+/** The agents that each kind of research uses. */
+const ROLES: Readonly<Record<string, readonly ResearchRole[]>> = {
+  iterativeResearch: RESEARCH_ROLES.filter((role) => !["mode", "planner", "synthesizer"].includes(role)),
+  deepResearch: RESEARCH_ROLES.filter((role) => role !== "mode"),
+  autoResearch: RESEARCH_ROLES,
+}
+
+/** Research, with the models that the caller chooses for its agents. */
+function withModels(
+  { from, make }: PlanFunction,
+  roles: readonly ResearchRole[],
+  model: ChooseModel,
+): PlanFunction {
+  return {
+    from,
+    make: (options: DeepResearchOptions) => {
+      const models = roles.map((role) => {
+        const written = options.models?.[role] ?? options.model
+        return [role, model(role, firstOf(written)) ?? written]
+      })
+      return make({ ...options, models: Object.fromEntries(models) } as never)
+    },
+  }
+}
+
+function firstOf(models: ModelRef | readonly ModelRef[]): ModelRef {
+  return (Array.isArray(models) ? models[0] : models) as ModelRef
 }

@@ -10,7 +10,11 @@ import { type Arg, type ArgObject, definedArgs } from "./plan/index.ts"
 
 const name = z.string().min(1)
 const time = z.iso
-  .datetime({ offset: true, error: "a time with its offset, such as 2026-01-31T08:00:00Z" })
+  .datetime({
+    offset: true,
+    error: ({ input }) =>
+      `${JSON.stringify(input)} is not a time: write it with its offset, such as 2026-01-31T08:00:00Z.`,
+  })
   .describe("A time with its offset, such as 2026-01-31T08:00:00Z.")
 
 const scheduleShape = z.strictObject({

@@ -60,8 +60,13 @@ describe("toolsets of an untrusted file", () => {
     ["{ type: script, shell: { a: { cmd: date } } }", "program 4:17"],
     ["{ type: mcp, command: npx }", "mcp program 4:31"],
     ["{ type: mcp, ref: 'docker:x' }", "mcp program 4:27"],
+    ["{ type: mcp, remote: { url: 'https://x.example/mcp' }, sampling: true }", "mcp sampling 4:74"],
+    ["{ type: mcp, remote: { url: 'https://x.example/mcp', oauth: {} } }", "mcp login 4:69"],
+    ["{ type: mcp, remote: { url: 'https://x.example/mcp' }, roots: true }", "mcp roots 4:71"],
     ["{ type: a2a, url: 'https://x.example' }", "unknown toolset 4:17"],
-    ["{ type: lsp }", "unknown toolset 4:17"],
+    ["{ type: lsp, command: gopls }", "program 4:17"],
+    ["{ type: filesystem, post_edit: [{ path: '*', cmd: x }] }", "program 4:40"],
+    ["{ type: rag, docs: [a] }", "documents 4:17"],
     ["{ type: memory, scope: user }", "memories 4:32"],
     ["{ type: filesystem, root: / }", "filesystem 4:35"],
     ["{ type: filesystem, root: .. }", "filesystem 4:35"],
@@ -91,11 +96,27 @@ describe("toolsets of an untrusted file", () => {
     "{ type: api, api_config: { name: a, endpoint: 'https://x.example/{id}', args: { id: {} } } }",
     "{ type: openapi, url: api.json }",
     "{ type: mcp, remote: { url: 'https://x.example/mcp' } }",
+    "{ type: tasks }",
+    "{ type: user_prompt, defer: true }",
+    "{ type: model_picker, models: [openai/x] }",
   ])("%s is allowed", (toolset) => {
     mkdirSync(join(folder, "sub"))
     const { definition, diagnostics } = load(agentWith(toolset))
     expect(diagnostics).toEqual([])
     expect(definition).toBeDefined()
+  })
+
+  test.each([
+    ["hooks: { stop: [{ type: command, command: date }] }", ["program 3:12"]],
+    ["rag: [notes]", ["documents 3:10"]],
+    ["use_mcps: [x]", ["mcp program 3:15"]],
+    ["skills: true", []],
+    ["model: openai/x, openai/y", []],
+    ["guardrails: [{ name: g, on: input, pattern: x }]", []],
+  ])("an agent with %s", (field, expected) => {
+    expect(refused(`agents:\n  a:\n    ${field}`)).toEqual(expected)
+    if (expected.length > 0) return
+    expect(load(`agents:\n  a:\n    ${field}`)).toMatchObject({ diagnostics: [], definition: {} })
   })
 
   test("a folder that is a link to elsewhere is outside", () => {
@@ -157,6 +178,21 @@ describe("other capabilities of an untrusted file", () => {
 workflow:
   - { type: research, tools: [{ type: page }, { type: documents, paths: [a.md] }] }`
     expect(refused(text)).toEqual(["environment info 2:30", "consent 2:58", "documents 4:55"])
+  })
+
+  test("include schedules: a file that nobody trusts does not start itself", () => {
+    const text = `agents: { a: { model: offline } }
+schedules:
+  - { id: hourly, cron: "0 * * * *" }
+workflow:
+  - { type: agent, name: a }
+`
+    expect(refused(text)).toEqual(["schedules 3:5"])
+    const allowed = loadDefinition(
+      { file: "main.yaml", text },
+      { trust: "none", allow: ["schedules"], cwd: folder },
+    )
+    expect(allowed.diagnostics).toEqual([])
   })
 
   test("are all reported together, with the other problems", () => {
@@ -229,7 +265,8 @@ test("an untrusted plan is linked without functions that access external resourc
   })
   const names = Object.keys(functions)
   expect(names).toContain("mcpToolset")
-  for (const name of ["shell", "script", "documentsIn"]) expect(names).not.toContain(name)
+  for (const name of ["shell", "script", "documentsIn", "lsp", "commandHooks", "a2aTool"])
+    expect(names).not.toContain(name)
   const added = { ...agentFunctions, brandNew: { from: "x", make } }
   expect(Object.keys(trustedFunctions({}, added))).not.toContain("brandNew")
 })

@@ -1,5 +1,6 @@
 /** Draws a diagram as boxes and lines. */
 import { cellWidth } from "../text/index.ts"
+import type { Arrow } from "./arrow.ts"
 import {
   type Border,
   type Canvas,
@@ -11,15 +12,7 @@ import {
   type Tone,
   toneOf,
 } from "./canvas.ts"
-import {
-  type Arrow,
-  type Diagram,
-  type Frame,
-  type Look,
-  partsByEnd,
-  type Shape,
-  textLines,
-} from "./diagram.ts"
+import { type Diagram, type Frame, type Look, partsByEnd, type Shape, textLines } from "./diagram.ts"
 import { crossings, type Layers, type Link, layersOf, leftOf, setColumns, type Vertex } from "./layers.ts"
 import { drawChannel, makeRoom, routesOf } from "./routes.ts"
 

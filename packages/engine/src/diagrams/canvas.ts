@@ -1,7 +1,8 @@
 /** A grid of terminal cells to draw on, and its lines as text, with or without colours. */
 import { cellsOf, graphemes } from "../text/index.ts"
 
-import type { Arrow, Look } from "./diagram.ts"
+import type { Arrow } from "./arrow.ts"
+import type { Look } from "./diagram.ts"
 
 export type Tone = "plain" | "dim" | "bold" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan"
 

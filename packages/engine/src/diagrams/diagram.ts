@@ -2,17 +2,20 @@
  * A diagram of a graph, independent of syntax: shapes, arrows, and a frame around each nested workflow. Ids are generated
  * (n0, n1, …), so that no name in a graph can break the text of its diagram. The same graph always yields the same diagram.
  */
-import type {
-  EdgeGroup,
-  FanInEdge,
-  Graph,
-  GraphNode,
-  MapEdge,
-  NodeId,
-  SwitchCase,
-  SwitchEdge,
+import {
+  type EdgeGroup,
+  type FanInEdge,
+  type Graph,
+  type GraphNode,
+  type MapEdge,
+  type NodeId,
+  nodeTitle,
+  type SwitchCase,
+  type SwitchEdge,
 } from "../core/index.ts"
 import { cellWidth, graphemes } from "../text/index.ts"
+import type { Arrow, Ends } from "./arrow.ts"
+import { keepAuthorNodes } from "./author-nodes.ts"
 
 /** A workflow, or the graph of one. */
 export type Drawable = Graph | { readonly program: { readonly graph: Graph } }
@@ -60,20 +63,6 @@ export interface Frame {
   readonly many: boolean
   readonly diagram: Diagram
   /** The inner shapes at which arrows to and from the frame end. */
-  readonly entry: string
-  readonly exit: string
-}
-
-export interface Arrow {
-  readonly from: string
-  readonly to: string
-  /** Dashed: the arrow is followed for some messages only, or at a limit. */
-  readonly style: "solid" | "dashed" | "error"
-  readonly label: string
-}
-
-/** The shapes of a node: a nested workflow is entered and left at different shapes. */
-interface Ends {
   readonly entry: string
   readonly exit: string
 }
@@ -128,6 +117,7 @@ function sketch(graph: Graph, newId: () => string): Sketch {
   }
   const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
   if (atLimit !== undefined) connect(s, addShape(s, "limit", "limit"), entry(s, atLimit.id), "", "dashed")
+  keepAuthorNodes(s)
   return s
 }
 
@@ -135,13 +125,14 @@ function addNode(s: Sketch, node: GraphNode): Ends {
   const { nested, kind } = node.spec
   if (nested === undefined) {
     const caption = kind === "node" ? "" : kind
-    const id = addShape(s, LOOKS.get(kind) ?? "box", node.id, caption, node.isWorker)
+    const id = addShape(s, LOOKS.get(kind) ?? "box", nodeTitle(node.spec), caption, node.isWorker)
     return { entry: id, exit: id }
   }
   const id = s.newId()
   const inner = sketch(nested, s.newId)
   const ends = { entry: (inner.parts[0] as Shape).id, exit: output(inner) }
-  const label = node.id === nested.name ? node.id : `${node.id}\n${nested.name}`
+  const title = nodeTitle(node.spec)
+  const label = [title, node.id].includes(nested.name as NodeId) ? title : `${title}\n${nested.name}`
   s.parts.push({
     kind: "frame",
     id,
@@ -189,8 +180,10 @@ function addSwitch(s: Sketch, group: SwitchEdge): void {
   const loop = isLoop(s.graph, group)
   const shape = choiceOf(s, group.from) ?? addShape(s, "choice", loop ? "loop" : "switch")
   if (shape !== exit(s, group.from)) connect(s, exit(s, group.from), shape)
+  const isYesNo = group.cases.length === 2 && group.cases[0]?.label === "true"
   for (const [i, one] of group.cases.entries()) {
-    const name = one.conditional ? (loop ? "again" : `case ${i + 1}`) : loop ? "exit" : "default"
+    const otherwise = loop ? "exit" : isYesNo ? "false" : one.to === undefined ? "END" : "default"
+    const name = one.conditional ? (loop ? "again" : `case ${i + 1}`) : otherwise
     connect(s, shape, one.to === undefined ? output(s) : entry(s, one.to), caseLabel(one, name))
   }
 }

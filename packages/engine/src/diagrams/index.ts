@@ -1,7 +1,7 @@
 /** Workflows as diagrams: text that Mermaid and Graphviz draw, text for a terminal, and data for any other renderer. */
 
+export type { Arrow } from "./arrow.ts"
 export {
-  type Arrow,
   type Diagram,
   type Drawable,
   diagramOf,
@@ -12,6 +12,5 @@ export {
   type Shape,
   wrap,
 } from "./diagram.ts"
-export { toDot, toMermaid } from "./languages.ts"
 export { untangle } from "./layers.ts"
-export { type TextOptions, toText } from "./text.ts"
+export { type TextOptions, toDot, toMermaid, toText } from "./text.ts"

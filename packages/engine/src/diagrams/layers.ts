@@ -7,7 +7,7 @@
  *    that the graph does not have.
  * 3. A bend has one net above it and one below it.
  */
-import type { Arrow } from "./diagram.ts"
+import type { Arrow } from "./arrow.ts"
 
 export interface Vertex {
   readonly kind: "part" | "label" | "bend"

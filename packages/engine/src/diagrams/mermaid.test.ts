@@ -394,7 +394,7 @@ describe("toMermaid", () => {
           '  n3(["output"])',
           "  n0 --> n1",
           '  n1 -->|"yes"| n2',
-          '  n1 -->|"default"| n3',
+          '  n1 -->|"END"| n3',
           "  n2 --> n3",
         ),
       )

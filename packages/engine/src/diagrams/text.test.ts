@@ -207,7 +207,7 @@ describe("toText", () => {
           expect(coloured.replace(/\u001b\[\d+m/g, "")).toBe(text)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 
@@ -320,7 +320,7 @@ describe("a tree", () => {
         const diagram = diagramOf(randomWorkflow(seed, size, 0))
         expect(rowsOf(tree(diagram, 2_000)).toSorted()).toEqual(arrowsOf(diagram).toSorted())
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 

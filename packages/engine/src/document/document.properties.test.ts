@@ -10,7 +10,7 @@ import { type Document, parseDocument } from "./parse-document.ts"
 import { printDiagnostics } from "./print-diagnostics.ts"
 import { readShape } from "./read-shape.ts"
 
-const RUNS = 1000
+const RUNS = 300
 
 const scraps = [
   ..."{}[]:,'\"#&*!|>-?%@`\\~<=. \t\n\r",

@@ -1,7 +1,7 @@
 import { Ajv } from "ajv"
 import { expect, test } from "vitest"
 import { z } from "zod"
-import { jsonSchemaFor } from "./read-shape.ts"
+import { jsonSchemaFor } from "./json-schema-for.ts"
 
 interface Step {
   readonly name: string

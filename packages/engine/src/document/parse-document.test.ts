@@ -87,16 +87,16 @@ describe("a YAML file", () => {
 
 describe("a YAML file with the same mistake many times", () => {
   test("reports a hundred of them, each at its position", () => {
-    const brackets = Array.from({ length: 20_000 }, (_, i) => `k${i}: [\n`).join("")
+    const brackets = Array.from({ length: 1_000 }, (_, i) => `k${i}: [\n`).join("")
     expect(summarize(brackets, "a.yaml")).toEqual(
       Array.from({ length: 100 }, (_, i) => `YAML_SYNTAX ${i + 1}:${4 + String(i).length}+1`),
     )
-    const aliases = Array.from({ length: 20_000 }, (_, i) => `- &a${i} x\n- *b${i}\n`).join("")
+    const aliases = Array.from({ length: 1_000 }, (_, i) => `- &a${i} x\n- *b${i}\n`).join("")
     expect(summarize(aliases, "a.yaml")).toHaveLength(100)
   })
 
   test("reports the first of countless invalid escapes", () => {
-    expect(summarize(`a: "${"\\q".repeat(1_000_000)}"`, "a.yaml")).toEqual(["YAML_SYNTAX 1:5+2"])
+    expect(summarize(`a: "${"\\q".repeat(100_000)}"`, "a.yaml")).toEqual(["YAML_SYNTAX 1:5+2"])
     expect(summarize(`a: "${"\\n\\x41\\u0041".repeat(10_000)}"`, "a.yaml")).toEqual([])
   })
 })
@@ -181,11 +181,11 @@ describe("a JSON file", () => {
   test.each([
     ["[},".repeat(10_000), "TOO_DEEP"],
     ['{"a": ['.repeat(10_000), "TOO_DEEP"],
-    [`[${",".repeat(5_000_000)}`, "FILE_TOO_LARGE"],
-    [`[${"a ".repeat(1_000_000)}`, "FILE_TOO_LARGE"],
-    [`{${'"":'.repeat(3_000_000)}`, "FILE_TOO_LARGE"],
+    [`[${",".repeat(2_600_000)}`, "FILE_TOO_LARGE"],
+    [`[${"a ".repeat(600_000)}`, "FILE_TOO_LARGE"],
+    [`{${'"":'.repeat(1_300_000)}`, "FILE_TOO_LARGE"],
     [`[${"1 ".repeat(400_000)}`, "JSON_SYNTAX"],
-    [`["${"\\q".repeat(1_000_000)}"]`, "JSON_SYNTAX"],
+    [`["${"\\q".repeat(100_000)}"]`, "JSON_SYNTAX"],
   ])("reports one error for a flood of mistakes: %#", (text, code) => {
     expect(parseDocument(text, "a.json").diagnostics.map((one) => one.code)).toEqual([code])
   })
@@ -302,6 +302,6 @@ test("any object parses from YAML to the same data", () => {
       const data = { inner } as never
       expect(parseDocument(documentText(data, "yaml"), "any.yaml").document?.data).toEqual(data)
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })

@@ -38,7 +38,7 @@ describe("data of the right shape", () => {
 describe("data with unknown fields", () => {
   const list = z.union([z.array(step), z.strictObject({ steps: z.array(step) })])
 
-  test("is returned without them, so that later checks can run", () => {
+  test("is returned with the names that were meant, so that later checks can run", () => {
     const { value, diagnostics } = read(
       "steps:\n  - { name: x, qiet: true }\n  - { name: y, a: 1, b: 2 }\n",
       list,
@@ -48,7 +48,7 @@ describe("data with unknown fields", () => {
       "UNKNOWN_FIELD 3",
       "UNKNOWN_FIELD 3",
     ])
-    expect(value).toEqual({ steps: [{ name: "x" }, { name: "y" }] })
+    expect(value).toEqual({ steps: [{ name: "x", quiet: true }, { name: "y" }] })
   })
 
   test("is not returned if something else is invalid too", () => {
@@ -65,8 +65,8 @@ describe("a problem is reported in plain words, at its position", () => {
     ["name: x\ntimes: ten", 'WRONG_TYPE 2:8+3 `times` must be a whole number, not the string "ten".'],
     ["name: x\ntimes: '5'", 'WRONG_TYPE 2:8+3 `times` must be a whole number, not the string "5". (5)'],
     ["name: x\ntimes: 1.5", "WRONG_TYPE 2:8+3 `times` must be a whole number, not the number 1.5."],
-    ["name: x\ntimes: 0", "OUT_OF_RANGE 2:8+1 `times` must be at least 1."],
-    ["name: x\ntimes: 10", "OUT_OF_RANGE 2:8+2 `times` must be at most 9."],
+    ["name: x\ntimes: 0", "OUT_OF_RANGE 2:8+1 `times` must be at least 1, not 0."],
+    ["name: x\ntimes: 10", "OUT_OF_RANGE 2:8+2 `times` must be at most 9, not 10."],
     ["name: x\nquiet: yes", 'WRONG_TYPE 2:8+3 `quiet` must be true or false, not the string "yes". (true)'],
     ["name: x\nmode: flwo", 'NOT_ONE_OF 2:7+4 `mode` must be one of "flow", "superstep", not "flwo". (flow)'],
     ["name: x\nmode: 1", 'NOT_ONE_OF 2:7+1 `mode` must be one of "flow", "superstep", not the number 1.'],
@@ -96,7 +96,7 @@ describe("a problem is reported in plain words, at its position", () => {
     const schema = z.strictObject({ jobs: z.record(z.string(), z.strictObject({ steps: z.array(step) })) })
     const text = "jobs:\n  one:\n    steps:\n      - nam: x\n        times: 0\n  two:\n    stps: []\nfoo: 1\n"
     expect(summarize(text, schema)).toEqual([
-      "OUT_OF_RANGE 5:16+1 `times` must be at least 1.",
+      "OUT_OF_RANGE 5:16+1 `times` must be at least 1, not 0.",
       "UNKNOWN_FIELD 4:9+3 There is no field `nam` in item 1 of `steps`. (name)",
       "UNKNOWN_FIELD 7:5+4 There is no field `stps` in `two`. (steps)",
       "UNKNOWN_FIELD 8:1+3 There is no field `foo`. Known are: jobs.",

@@ -1,6 +1,5 @@
 /**
  * Validates data of a document with a zod schema: returns the typed value, or reports the problems with their positions.
- * Also exports the schema for editors.
  */
 import { z } from "zod"
 import type { Json } from "../core/index.ts"
@@ -17,41 +16,69 @@ type Issue = z.core.$ZodIssue & { readonly knownKeys?: readonly string[]; readon
 
 /**
  * Validates the data at `path` of the document. Messages of the schema itself are kept. A custom issue may have its own
- * code and suggestion: `params: { code, suggestion }`. If unknown fields are the only problem, the value without them is
- * returned too, so that later checks can run.
+ * code and suggestion: `params: { code, suggestion }`. `fields` has the fields that messages offer for schemas with an
+ * id, if they depend on the value, such as on its type. If unknown fields are the only problem, the value is returned
+ * too, with the names that were meant, so that later checks can run.
  */
 export function readShape<T>(
   document: Document,
   schema: z.ZodType<T>,
   path: Path = [],
-): { readonly value?: T; readonly diagnostics: readonly Diagnostic[] } {
-  const result = schema.safeParse(valueAt(document.data, path), { error: noteSchema, jitless: true })
+  fields: FieldsBy = {},
+): {
+  readonly value?: T
+  readonly diagnostics: readonly Diagnostic[]
+  /** The fields of the value that are written with another name. */
+  readonly misspelt?: readonly UnknownField[]
+} {
+  const result = schema.safeParse(valueAt(document.data, path), { error: noting(fields), jitless: true })
   if (result.success) return { value: result.data, diagnostics: [] }
   const report = new ShapeReport(document)
   report.addIssues(result.error.issues, path)
   const diagnostics = report.finish()
   if (diagnostics.some(({ code }) => code !== "UNKNOWN_FIELD")) return { diagnostics }
-  const known = schema.safeParse(valueAt(without(document.data, report.unknown), path), { jitless: true })
-  return known.success ? { value: known.data, diagnostics } : { diagnostics }
+  // A misspelt field counts as the one that was meant: what follows from its absence is not a mistake of its own.
+  const known = schema.safeParse(valueAt(repaired(document.data, report.unknown), path), { jitless: true })
+  return known.success ? { value: known.data, diagnostics, misspelt: report.unknown } : { diagnostics }
 }
 
-function without(data: Json, paths: readonly Path[]): Json {
+/** A field that is not in the schema, and the name that was probably meant. */
+export interface UnknownField {
+  readonly path: Path
+  readonly meant?: string | undefined
+}
+
+function repaired(data: Json, fields: readonly UnknownField[]): Json {
   const rest = structuredClone(data)
-  for (const path of paths) {
+  // The innermost first: the path of a field has the names as they are written.
+  for (const { path, meant } of fields.toSorted((a, b) => b.path.length - a.path.length)) {
     const owner = valueAt(rest, path.slice(0, -1))
-    if (typeof owner === "object" && owner !== null) Reflect.deleteProperty(owner, path.at(-1) ?? "")
+    if (typeof owner !== "object" || owner === null) continue
+    const fieldsOf = owner as Record<string, Json>
+    const name = String(path.at(-1))
+    const value = fieldsOf[name] as Json
+    Reflect.deleteProperty(owner, name)
+    if (meant !== undefined && !Object.hasOwn(owner, meant)) fieldsOf[meant] = value
   }
   return rest
 }
 
+/** The fields of a mapping, by the id of its schema. Undefined: all of the schema. */
+export type FieldsBy = Readonly<Record<string, (value: unknown) => readonly string[] | undefined>>
+
 /** zod calls it for every issue without a message of the schema. Properties that are set here stay on the issue. */
-function noteSchema(issue: z.core.$ZodRawIssue): string {
-  const notes: Record<string, unknown> = issue
-  notes.ownWords = true
-  if (issue.code === "unrecognized_keys") notes.knownKeys = keysOf(issue.inst)
-  // For a string instead of a whole number, zod reports "number".
-  if (issue.code === "invalid_type" && isWhole(issue.inst)) notes.expected = "int"
-  return ""
+function noting(fields: FieldsBy): (issue: z.core.$ZodRawIssue) => string {
+  return (issue) => {
+    const notes: Record<string, unknown> = issue
+    notes.ownWords = true
+    if (issue.code === "unrecognized_keys") {
+      const id = z.globalRegistry.get(issue.inst as z.core.$ZodType)?.id
+      notes.knownKeys = fields[id ?? ""]?.(issue.input) ?? keysOf(issue.inst)
+    }
+    // For a string instead of a whole number, zod reports "number".
+    if (issue.code === "invalid_type" && isWhole(issue.inst)) notes.expected = "int"
+    return ""
+  }
 }
 
 function keysOf(schema: unknown): string[] {
@@ -79,7 +106,7 @@ class ShapeReport {
   readonly #document: Document
   readonly #report = new Report()
   /** Fields that are not in the schema. */
-  readonly unknown: Path[] = []
+  readonly unknown: UnknownField[] = []
   /** The correct names of misspelt fields. */
   readonly #misspelt = new Set<string>()
   readonly #missing: { readonly path: Path; readonly message: string }[] = []
@@ -142,16 +169,15 @@ class ShapeReport {
     const where = owner.length > 0 ? ` in ${inSentence(owner)}` : ""
     const message =
       schemaMessage(issue) ?? `There is no field \`${key}\`${where}.${suggestion === undefined ? list : ""}`
-    this.unknown.push(path)
+    this.unknown.push({ path, meant: suggestion })
     this.#error("UNKNOWN_FIELD", message, path, "key", suggestion)
   }
 
   /** The missing field that an unknown key probably stands for. */
   #meantBy(key: string, known: readonly string[], owner: Path): string | undefined {
-    return nearest(
-      key,
-      known.filter((name) => valueAt(this.#document.data, [...owner, name]) === undefined),
-    )
+    const absent = known.filter((name) => valueAt(this.#document.data, [...owner, name]) === undefined)
+    const truth = BOOLEANS.get(key.toLowerCase())
+    return truth !== undefined && absent.includes(truth) ? truth : nearest(key, absent)
   }
 
   #union(issue: Issue & { code: "invalid_union" }, path: Path): void {
@@ -228,6 +254,7 @@ function meantByType(found: Json, types: readonly string[]): string | undefined 
     const number = types.includes("number") || types.includes("int")
     return number && /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(found) ? found : undefined
   }
+  if (types.includes("boolean") && (found === 0 || found === 1)) return String(found === 1)
   const scalar = typeof found === "number" || typeof found === "boolean"
   return scalar && types.includes("string") ? JSON.stringify(String(found)) : undefined
 }
@@ -240,45 +267,6 @@ const BOOLEANS = new Map([
   ["no", "false"],
   ["off", "false"],
 ])
-
-/** A schema for editors, in draft 7, which VS Code's JSON and YAML extensions and most other editors fully support. */
-export function jsonSchemaFor(
-  schema: z.ZodType,
-  { id, title }: { readonly id: string; readonly title: string },
-): Record<string, unknown> {
-  const { $schema, ...body } = z.toJSONSchema(schema, {
-    target: "draft-7",
-    // The input type, before defaults and transforms.
-    io: "input",
-    unrepresentable: "any",
-    override: ({ jsonSchema }) => tidy(jsonSchema),
-  })
-  return { $schema, $id: id, title, ...(withPlainReferences(body) as object) }
-}
-
-/** zod wraps some references (`{ allOf: [{ $ref }] }`) without any sibling keywords. */
-function withPlainReferences(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(withPlainReferences)
-  if (typeof part !== "object" || part === null) return part
-  const entries = Object.entries(part)
-  const [first] = entries
-  if (entries.length === 1 && first?.[0] === "allOf" && Array.isArray(first[1]) && first[1].length === 1) {
-    return withPlainReferences(first[1][0])
-  }
-  return Object.fromEntries(entries.map(([key, value]) => [key, withPlainReferences(value)]))
-}
-
-/** Removes noise from an editor's hints. */
-function tidy(schema: z.core.JSONSchema.BaseSchema): void {
-  // z.int() limits every whole number to the safe integers.
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
-  // Keys are always strings.
-  const keys = schema.propertyNames
-  if (typeof keys === "object" && Object.keys(keys).length === 1 && keys.type === "string") {
-    delete schema.propertyNames
-  }
-}
 
 /**
  * A value matches no branch of a union: finds the branch that was probably meant, by its discriminator or by the best

@@ -68,7 +68,7 @@ export function limitSentence(issue: Issue, name: string, found: unknown): strin
     case "too_small":
     case "too_big": {
       const bound = issue.code === "too_small" ? issue.minimum : issue.maximum
-      return `${name} ${sizeWanted(issue, Number(bound))}.`
+      return `${name} ${sizeWanted(issue, Number(bound))}${sizeFound(found)}.`
     }
     case "invalid_format":
       return issue.format === "regex" && "pattern" in issue
@@ -83,6 +83,13 @@ export function limitSentence(issue: Issue, name: string, found: unknown): strin
     default:
       return issue.message === "" ? `${name} is not valid.` : issue.message
   }
+}
+
+/** Of a number, or of more items or characters than a reader would count. */
+function sizeFound(found: unknown): string {
+  if (typeof found === "number") return `, not ${found}`
+  const size = typeof found === "string" || Array.isArray(found) ? found.length : 0
+  return size > 1 ? `; it has ${size}` : ""
 }
 
 const UNITS: Record<string, readonly [one: string, many: string]> = {

@@ -59,12 +59,15 @@ export class Evaluation {
   readonly slots: (Json | undefined)[] = []
   /** A path was missing. A failure after that is not an error: its value is missing too. */
   hasMissing = false
+  /** Collects the values of the parts of a traced expression, the innermost first. */
+  readonly trace: { readonly at: Span; readonly value: Json | undefined }[] | undefined
   readonly #scope: Scope
   readonly #values = new Map<Reference, Json | undefined>()
   readonly #patterns = new Map<string, Pattern>()
 
-  constructor(scope: Scope) {
+  constructor(scope: Scope, traces = false) {
     this.#scope = scope
+    this.trace = traces ? [] : undefined
   }
 
   read(reference: Reference): Json | undefined {

@@ -2,7 +2,7 @@
 import { type Json, SuperstepError } from "../core/index.ts"
 import { clipped } from "../text/index.ts"
 import type { Scope } from "./evaluation.ts"
-import { type Expression, expression, expressionInside } from "./expression.ts"
+import { type Expression, expression, expressionInside, type Operand } from "./expression.ts"
 import { ExpressionError, tooCostly } from "./expression-error.ts"
 import { MAX_EXPRESSION, type Reference, type Spelling, stringEnd } from "./syntax.ts"
 import { isTruthy, readBoolean, textOf } from "./values.ts"
@@ -132,25 +132,46 @@ export interface Condition extends Expression {
    * CONDITION_NOT_BOOLEAN. Graph: None, "", 0, [], {} and missing values are false.
    */
   holds(scope: Scope): boolean
+  /** The same, with the values of its parts. */
+  decide(scope: Scope): { readonly holds: boolean; readonly operands: readonly Operand[] }
 }
 
 export function condition(source: string, spelling: Spelling): Condition {
   const read = readCondition(source, spelling)
   const holds = spelling === "graph" ? isTruthy : readStrictly
-  return { ...read, source, holds: (scope) => holds(read.evaluate(scope)) }
+  return {
+    ...read,
+    source,
+    holds: (scope) => holds(read.evaluate(scope)),
+    decide(scope) {
+      const { value, operands } = read.explain(scope)
+      return { holds: holds(value), operands }
+    },
+  }
 }
 
 function readCondition(source: string, spelling: Spelling): Expression {
   if (hasTemplate(source)) {
     const lone = loneExpression(readParts(source, spelling))
     if (lone !== undefined) return lone
+    const parts = readParts(source, spelling)
     const { references, render } = template(source, spelling)
-    return { source, references, evaluate: render }
+    const explain = (scope: Scope) => ({
+      value: render(scope),
+      operands: parts.flatMap((part) => (typeof part === "string" ? [] : whole(part, scope))),
+    })
+    return { source, references, evaluate: render, explain }
   }
   if (spelling === "steps" && source.trim() !== "" && readBoolean(source) !== undefined) {
-    return { source, references: [], evaluate: () => readBoolean(source) }
+    const value = readBoolean(source)
+    return { source, references: [], evaluate: () => value, explain: () => ({ value, operands: [] }) }
   }
   return expression(source, spelling)
+}
+
+function whole(part: Expression, scope: Scope): Operand[] {
+  const value = part.evaluate(scope)
+  return [{ text: part.source.trim(), ...(value === undefined ? {} : { value }) }]
 }
 
 /** Whether `{{` occurs outside of strings. An unclosed quote is an apostrophe in prose. */

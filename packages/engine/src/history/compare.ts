@@ -2,8 +2,8 @@
 import type { Json, RunId } from "../core/index.ts"
 import { emptyView, foldEvents, type RunView, tasksOf, type WorkflowView } from "../protocol/internal.ts"
 import { runUnknown, type Store, type StoredRun } from "../runtime/index.ts"
+import { isSame } from "./checkpoints.ts"
 import { history, pastEvents, type RunHistory } from "./history.ts"
-import { isSame } from "./state-difference.ts"
 
 export interface RunDifference {
   /** `input`, `status`, `node draft`, `node draft, visit 2`, `answer r1`, `state.log`, `output 1` … */

@@ -1,6 +1,10 @@
 /** Creates runs that share another run's past by reference: their own journals begin at the fork. */
 import {
+  type AgentChanges,
+  type Entry,
+  type ErrorData,
   graphData,
+  isSuperstepError,
   type Json,
   Machine,
   type NodeId,
@@ -11,6 +15,7 @@ import {
   type RunStarted,
   SuperstepError,
   signatureOf,
+  type TaskFailed,
   type TaskId,
   writeProblem,
 } from "../core/index.ts"
@@ -18,10 +23,12 @@ import { loadModule, omitUndefined } from "../core/internal.ts"
 import {
   type Clock,
   foldRecords,
+  type JournalRecord,
   type Labels,
   type LoadedFrame,
   type LoadedRun,
   labelsProblem,
+  type RunCreated,
   type RunFlow,
   type Store,
   type StoredRun,
@@ -29,6 +36,7 @@ import {
 } from "../runtime/index.ts"
 import {
   checkBounds,
+  childKey,
   NewRun,
   newRunId,
   type OptionNames,
@@ -37,18 +45,9 @@ import {
   requestsOf,
   unknownOption,
 } from "../runtime/internal.ts"
-import { overallStatus, summarizeFrame, supersteps } from "./history.ts"
-import { type Journal, readJournal } from "./journal-walk.ts"
-import {
-  type Point,
-  seqBeforeFailure,
-  seqBeforeLimit,
-  seqBeforeNode,
-  seqBeforeSuperstep,
-  seqOfPoint,
-  seqWithOpen,
-  wholeRecords,
-} from "./points.ts"
+import { checkAgents } from "./fork-agents.ts"
+import { AskedRequests, checkSeq, overallStatus, seqOf, summarizeFrame, supersteps } from "./history.ts"
+import { eventsOf, type Journal, JournalWalk, readJournal } from "./journal-walk.ts"
 
 /** Limits of the new run that differ from the old ones: past usage counts. */
 interface ForkBounds extends Pick<RunBounds, "limits" | "budget"> {
@@ -68,16 +67,32 @@ export interface ForkOptions extends ForkBounds {
   readonly input?: unknown
   /** Answers to requests that are open at that point, by request id. An invalid answer fails with REQUEST_INVALID. */
   readonly answers?: { readonly [request: RequestId]: unknown } | undefined
+  /**
+   * Other instructions, another model or other settings of agents, by their names. They hold from the fork on, also in its
+   * sub-workflows; what is recorded before stays.
+   */
+  readonly agents?: { readonly [agent: string]: ForkedAgent } | undefined
   /** Who answers. */
   readonly by?: string | undefined
   /** The id of the new run; generated if absent. */
   readonly runId?: RunId | undefined
+  /** An idempotency key: a second fork of the same run with the same key and changes returns the first one's run. */
+  readonly key?: string | undefined
   /** Default: the labels of the original run. */
   readonly labels?: Labels | undefined
   readonly clock?: Pick<Clock, "now"> | undefined
 }
 
-export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "labels" | "clock"> {
+/** What a fork changes of an agent. */
+export interface ForkedAgent {
+  readonly instructions?: string | undefined
+  /** `provider/model`: the process that continues the fork must know it. */
+  readonly model?: string | undefined
+  /** They replace the agent's own, one by one. */
+  readonly settings?: { readonly [setting: string]: unknown } | undefined
+}
+
+export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "key" | "labels" | "clock"> {
   /**
    * The part to run again: from a superstep on, from a task on, or from the last task of a node. Default: the part that
    * failed or reached a limit.
@@ -90,7 +105,7 @@ export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "l
 }
 
 const BOUNDS: OptionNames<ForkBounds> = { limits: true, budget: true, timeout: true }
-const NEW_RUN = { runId: true, labels: true, clock: true } as const
+const NEW_RUN = { runId: true, key: true, labels: true, clock: true } as const
 const FORK: OptionNames<ForkOptions> = {
   ...BOUNDS,
   ...NEW_RUN,
@@ -98,6 +113,7 @@ const FORK: OptionNames<ForkOptions> = {
   state: true,
   input: true,
   answers: true,
+  agents: true,
   by: true,
 }
 const RERUN: OptionNames<RerunOptions> = { ...BOUNDS, ...NEW_RUN, from: true }
@@ -116,6 +132,7 @@ export async function fork(store: Store, runId: RunId, options: ForkOptions = {}
   checkNames(options, FORK)
   const own = ownValues(options)
   const journal = await readJournal(store, runId)
+  if (own.agents !== undefined) checkAgents(journal, own.agents)
   if (own.input !== undefined) return restart(store, journal, own)
   return forkAfter(store, journal, pointOf(journal, own), own)
 }
@@ -162,9 +179,13 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   const state = ownState(root, options)
   const made = new NewRun(store, machinesOf(past), past)
   for (const key of past.frames.keys()) {
-    const changed = key === "" ? omitUndefined({ state, ...boundsAt(at, options) }) : {}
+    const agents = options.agents as AgentChanges | undefined
+    const changed = key === "" ? omitUndefined({ state, agents, ...boundsAt(at, options) }) : {}
     made.add(key, { type: "run.forked", at, runId, from, ...changed, later: Math.max(0, at - past.at) })
   }
+  // A fork of a paused run is not paused.
+  for (const [key, { machine }] of past.frames)
+    if (machine.pause !== undefined) made.add(key, { type: "run.resumed", at })
   for (const [id, answer] of Object.entries(answers)) {
     const { key, request, schema } = findOpen(past, id)
     const value = ownOption(answer, `answers["${id}"]`, options.limits?.valueBytes ?? root.valueBytes)
@@ -173,9 +194,28 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   }
   const { workflow } = started
   const kept = await inheritedFields(store, parent, options)
-  const created = { workflow, graph: graphData(root.graph).hash, forkOf: from, ...kept }
-  await made.write(runId, created, overallStatus(made.machines))
-  return runId
+  const created = { workflow, graph: graphData(root.graph).hash, forkOf: from, key: options.key, ...kept }
+  return writeOnce(store, made, runId, created)
+}
+
+/** Writes the run, or finds the one that a fork with the same key wrote. Rejects with KEY_TAKEN if that is another run. */
+async function writeOnce(
+  store: Store,
+  made: NewRun,
+  runId: RunId,
+  created: RunCreated & Pick<StoredRun, "forkOf">,
+): Promise<RunId> {
+  try {
+    await made.write(runId, created, overallStatus(made.machines))
+    return runId
+  } catch (error) {
+    if (!isSuperstepError(error, "KEY_TAKEN") || error.run === undefined) throw error
+    const found = await store.run(error.run)
+    const { runId: parent, seq = 0 } = created.forkOf ?? {}
+    const isSame = found?.forkOf?.runId === parent && found?.forkOf?.seq === seq
+    if (!isSame || !made.isLike(await store.read(error.run, seq))) throw error
+    return error.run
+  }
 }
 
 /** The fields of the new run's row that are copied from the old one. */
@@ -225,16 +265,24 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
     limits: { ...first.limits, ...omitUndefined(options.limits) },
     budget: { ...first.budget, ...omitUndefined(options.budget) },
     deadline: first.deadline === undefined ? undefined : at + first.deadline - first.at,
-    ...omitUndefined({ deadline: boundsAt(at, options).deadline }),
+    ...omitUndefined({
+      deadline: boundsAt(at, options).deadline,
+      agents: options.agents as AgentChanges | undefined,
+    }),
   }
   const { machine, effects } = Machine.start(graph, entry)
   const made = new NewRun(store, new Map([["", machine]]), { seq: 0, events: 0 })
   made.addStart(machine, entry, effects)
   const { workflow, graph: hash } = entry
   const kept = await inheritedFields(store, journal.runId, options)
-  const created = { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 }, ...kept }
-  await made.write(runId, created, overallStatus(made.machines))
-  return runId
+  const created = {
+    workflow,
+    graph: hash,
+    forkOf: { runId: journal.runId, seq: 0 },
+    key: options.key,
+    ...kept,
+  }
+  return writeOnce(store, made, runId, created)
 }
 
 /** The bounds as journaled. */
@@ -291,7 +339,7 @@ function ownState(
 }
 
 /** Copies the values among the options. Their size limit is known only with the run. */
-function ownValues({ state, input, answers, ...others }: ForkOptions): ForkOptions {
+function ownValues({ state, input, answers, agents, ...others }: ForkOptions): ForkOptions {
   const own = (value: unknown, what: string) => ownOption(value, what, Number.POSITIVE_INFINITY)
   const ownAll = (values: object, what: (key: string) => string) =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [key, own(value, what(key))]))
@@ -300,6 +348,9 @@ function ownValues({ state, input, answers, ...others }: ForkOptions): ForkOptio
     ...(state && { state: ownAll(state, (key) => `state.${key}`) }),
     ...(input === undefined ? {} : { input: own(input, "input") }),
     ...(answers && { answers: ownAll(answers, (id) => `answers["${id}"]`) }),
+    ...(agents && {
+      agents: ownAll(agents, (name) => `agents["${name}"]`) as NonNullable<ForkOptions["agents"]>,
+    }),
   }
 }
 
@@ -324,4 +375,159 @@ function runHasEnded(journal: Journal, seq: number): SuperstepError {
   const earlier = summarizeFrame(journal, []).checkpoints.filter((checkpoint) => checkpoint.seq < seq)
   const text = `Run "${runId}" has ended at record ${seq}. Choose an earlier point: superstep ${supersteps(earlier)}.`
   return new SuperstepError("RUN_OVER", text, { run: runId })
+}
+
+// Finds the point in a journal at which a fork or a rerun begins.
+
+/**
+ * `superstep`: after its last commit. `seq`: after that record of the journal. `task`: before it has done anything; with
+ * `path`, one of a sub-workflow.
+ */
+export type Point =
+  | { readonly superstep: number }
+  | { readonly seq: number }
+  | { readonly task: TaskId; readonly path?: readonly string[] | undefined }
+
+export function seqOfPoint(journal: Journal, point: Point): number {
+  const { runId, records } = journal
+  if ("superstep" in point) return seqOf(runId, summarizeFrame(journal, []).checkpoints, point.superstep)
+  if ("task" in point) return seqBeforeTask(journal, point.task, point.path ?? [])
+  return wholeRecords(records, checkSeq(runId, point.seq, { from: 1, to: records.length }))
+}
+
+const WRITTEN_TOGETHER: ReadonlySet<Entry["type"]> = new Set([
+  "usage.recorded",
+  "usage.reserved",
+  "state.reduced",
+])
+
+/** The run and each of its sub-workflows have one. */
+const OF_EVERY_FRAME: ReadonlySet<Entry["type"]> = new Set(["run.forked", "run.paused", "run.resumed"])
+
+/** Some records are written together with the previous one and are meaningless without it. */
+function wholeRecords(records: readonly JournalRecord[], seq: number): number {
+  let last = seq
+  for (let next = records[last]; next !== undefined; next = records[last]) {
+    const { type } = next.entry
+    const isRepeated = OF_EVERY_FRAME.has(type) && records[last - 1]?.entry.type === type
+    if (!WRITTEN_TOGETHER.has(type) && !isRepeated) break
+    last++
+  }
+  return last
+}
+
+/** Keeps everything that other tasks did before its first entry. */
+function seqBeforeTask(journal: Journal, task: TaskId, path: readonly string[]): number {
+  const { runId, records } = journal
+  const { key } = summarizeFrame(journal, path).frame
+  let started = false
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== key) continue
+    if (walked.task?.id === task) return walked.record.seq - 1
+    for (const event of eventsOf(walked))
+      if (event.type === "task.started" && event.task === task) started = true
+  }
+  if (started) return records.length
+  throw new SuperstepError("TASK_UNKNOWN", `Run "${runId}" did not start task ${task}.`, { run: runId })
+}
+
+/** The last record at which all of these questions were open. */
+function seqWithOpen(journal: Journal, requests: readonly RequestId[]): number {
+  const asked = new AskedRequests()
+  let seq: number | undefined
+  for (const walked of new JournalWalk(journal)) {
+    asked.take(walked)
+    if (requests.every((id) => asked.isOpen(id))) seq = walked.record.seq
+  }
+  if (seq !== undefined) return wholeRecords(journal.records, seq)
+  const names = (ids: readonly RequestId[]) => ids.map((id) => `"${id}"`).join(", ") || "none"
+  const text = `Run "${journal.runId}" never had ${names(requests)} open at the same time. It asked ${names(asked.ids())}.`
+  throw new SuperstepError("REQUEST_UNKNOWN", text, { run: journal.runId })
+}
+
+/** Before the superstep's first task: its tasks run again. */
+function seqBeforeSuperstep(journal: Journal, superstep: number): number {
+  let last = 0
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== "") continue
+    for (const event of eventsOf(walked)) {
+      if (event.type !== "superstep.started" && event.type !== "task.started") continue
+      if (event.superstep === superstep) return wholeRecords(journal.records, walked.record.seq)
+      last = Math.max(last, event.superstep)
+    }
+  }
+  const text = `Run "${journal.runId}" has no superstep ${superstep}; it has 1 to ${last}.`
+  throw new SuperstepError("SUPERSTEP_UNKNOWN", text, { run: journal.runId })
+}
+
+/** Before the last task of a node. */
+function seqBeforeNode(journal: Journal, node: NodeId): number {
+  const nodes = new Map<NodeId, TaskId>()
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== "") continue
+    for (const event of eventsOf(walked)) if (event.type === "task.started") nodes.set(event.node, event.task)
+  }
+  const task = nodes.get(node)
+  if (task !== undefined) return seqBeforeTask(journal, task, [])
+  const names = [...nodes.keys()].map((id) => `"${id}"`).join(", ")
+  const text = `Run "${journal.runId}" did not run node "${node}"; it ran ${names}.`
+  throw new SuperstepError("NODE_UNKNOWN", text, { run: journal.runId })
+}
+
+/** Before the failure that ended the run: in the sub-workflow that failed first, if that is what its callers failed with. */
+function seqBeforeFailure(journal: Journal): number {
+  const walk = new JournalWalk(journal)
+  /** By frame: the record of the failure that ended it. */
+  const failures = new Map<string, number>()
+  const returned = new Map<string, ReturnedFailure>()
+  for (const { record, frame, attempt, effects } of walk) {
+    const { entry, seq } = record
+    if (entry.type === "call.finished" && !entry.outcome.ok) {
+      const below = childKey(frame.key, entry.task, attempt, entry.key)
+      returned.set(`${frame.key} ${entry.task}`, { error: entry.outcome.error, frame: below })
+    }
+    if (frame.machine.status !== "failed" || !effects.some(({ type }) => type === "finish")) continue
+    const below = entry.type === "task.failed" ? causeBelow(frame.key, entry, returned) : undefined
+    failures.set(frame.key, (below === undefined ? undefined : failures.get(below)) ?? seq)
+  }
+  const failure = failures.get("")
+  if (failure !== undefined) return failure - 1
+  throw notFailed(journal.runId, walk.frames.get("")?.machine.status ?? "unknown")
+}
+
+/** Before the run reached a limit. Undefined if it reached none. */
+function seqBeforeLimit(journal: Journal): number | undefined {
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== "") continue
+    for (const event of eventsOf(walked)) if (event.type === "limit.reached") return walked.record.seq - 1
+  }
+  return undefined
+}
+
+/** The failure of a task's last sub-workflow, which may have caused the task's own failure. */
+interface ReturnedFailure {
+  readonly error: ErrorData
+  readonly frame: string
+}
+
+function causeBelow(
+  frame: string,
+  { task, error }: TaskFailed,
+  returned: ReadonlyMap<string, ReturnedFailure>,
+): string | undefined {
+  const found = returned.get(`${frame} ${task}`)
+  if (found === undefined) return undefined
+  // The task's own error, the inner one, or one with either as its cause.
+  const inside = new Set(messagesOf(found.error))
+  return messagesOf(error).some((message) => inside.has(message)) ? found.frame : undefined
+}
+
+function messagesOf(error: ErrorData): string[] {
+  const { message, cause } = error
+  return cause === undefined ? [message] : [message, ...messagesOf(cause)]
+}
+
+function notFailed(runId: RunId, status: string): SuperstepError {
+  const text = `Run "${runId}" is ${status}: it has no failure to rerun from. Pass the point as { superstep }, { task } or { node }.`
+  return new SuperstepError("RUN_NOT_FAILED", text, { run: runId })
 }

@@ -26,9 +26,14 @@ import {
   type Store,
 } from "../runtime/index.ts"
 import { type FoldedFrame, type FoldedRecord, outerId, requestsOf } from "../runtime/internal.ts"
-import { type Checkpoint, Checkpoints, type FinishedTask } from "./checkpoints.ts"
+import {
+  type ChangedChannel,
+  type Checkpoint,
+  Checkpoints,
+  type FinishedTask,
+  stateDifference,
+} from "./checkpoints.ts"
 import { eventsOf, type Journal, JournalWalk, readJournal } from "./journal-walk.ts"
-import { type ChangedChannel, stateDifference } from "./state-difference.ts"
 
 export interface HistoryOptions {
   /** A sub-workflow, as events name it: `["node#task"]`. If a retry called it again, the last call. */
@@ -321,7 +326,7 @@ export async function pastEvents(
 /** The status of a run with all its sub-workflows, from their machines; the run's own comes first. */
 export function overallStatus(machines: readonly Machine[]): RunStatus {
   const [root] = machines as [Machine]
-  if (root.isOver()) return root.status
+  if (root.isOver() || root.pause !== undefined) return root.status
   if (machines.some((machine) => machine.isBusy())) return "running"
   return machines.some(({ status }) => status === "waiting") ? "waiting" : "running"
 }

@@ -8,7 +8,7 @@ import { type OpenRequest, SuperstepError } from "../core/index.ts"
 import { type Callable, Run, type RunOptions, type Store } from "../runtime/index.ts"
 import { memoryStore } from "../stores/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
-import { seededRandom } from "../testing/simulation/random.ts"
+import { seededRandom } from "../testing/simulation/simulate-options.ts"
 import { replayedProgram } from "./replayed-program.ts"
 
 export interface Day {

@@ -1,7 +1,8 @@
 /**
  * Why the messages of a task went where they went: every edge of its node, whether the message took it, and why. It is read
- * from the journal and the stored graph. The condition of an edge is code that sees the message, so the message is what it
- * decided on; the label of the edge says what it asks.
+ * from the journal and the stored graph: nothing is evaluated again. The condition of a definition is recorded with the values
+ * of its operands. The condition of a workflow in code is a function that sees the message, so the message is what it decided
+ * on; the label of the edge says what it asks.
  */
 import {
   type EdgeGroup,
@@ -13,6 +14,7 @@ import {
   type NodeId,
   type OutGroup,
   type Route,
+  type RouteDecision,
   type RunId,
   type Send,
   SuperstepError,
@@ -33,6 +35,8 @@ export interface RouteExplanation {
   readonly seq?: number | undefined
   /** Why the task failed, if so. */
   readonly error?: ErrorData | undefined
+  /** The conditions of the definition that its node evaluated, in order. Absent for workflows in code. */
+  readonly conditions?: readonly RouteDecision[] | undefined
   readonly messages: readonly ExplainedMessage[]
 }
 
@@ -54,6 +58,8 @@ export interface ExplainedEdge {
   readonly label?: string | undefined
   readonly taken: boolean
   readonly reason: string
+  /** The condition of a definition that decided about it, with the values of its operands. */
+  readonly condition?: RouteDecision | undefined
 }
 
 /** Rejects with RUN_UNKNOWN, PATH_UNKNOWN, or TASK_UNKNOWN if the run has no such task. */
@@ -67,7 +73,12 @@ export async function why(
   const { key, machine } = summarizeFrame(journal, path).frame
   let node = machine.task(task)?.node
   let ended:
-    | { readonly seq: number; readonly sends: readonly Send[]; readonly hasFailed: boolean }
+    | {
+        readonly seq: number
+        readonly sends: readonly Send[]
+        readonly hasFailed: boolean
+        readonly conditions?: readonly RouteDecision[] | undefined
+      }
     | undefined
   let error: ErrorData | undefined
   for (const walked of new JournalWalk(journal)) {
@@ -76,7 +87,7 @@ export async function why(
     const { entry, seq } = record
     node = own.node
     if (entry.type === "task.finished") {
-      ended = { seq, sends: entry.sends, hasFailed: false }
+      ended = { seq, sends: entry.sends, hasFailed: false, conditions: entry.decisions }
       error = entry.settled
     } else if (entry.type === "task.failed" && !isRetried(walked)) {
       error = entry.error
@@ -89,9 +100,10 @@ export async function why(
   }
   const about = { runId, task, node: node.id, ...(error === undefined ? {} : { error }) }
   if (ended === undefined) return { ...about, messages: [] }
-  const { seq, sends, hasFailed } = ended
-  const decision = { node, before: machineBefore(journal, key, seq), hasFailed }
-  return { ...about, seq, messages: sends.map((send) => explained(decision, send)) }
+  const { seq, sends, hasFailed, conditions } = ended
+  const decision = { node, before: machineBefore(journal, key, seq), hasFailed, conditions: conditions ?? [] }
+  const messages = sends.map((send) => explained(decision, send))
+  return { ...about, seq, ...(conditions === undefined ? {} : { conditions }), messages }
 }
 
 /** What a route was decided with. */
@@ -101,6 +113,8 @@ interface Decision {
   readonly before: Machine
   /** The message is the failure of the task: no condition is asked. */
   readonly hasFailed: boolean
+  /** The conditions that its node evaluated. */
+  readonly conditions: readonly RouteDecision[]
 }
 
 function machineBefore({ runId, records, graphs }: Journal, key: string, seq: number): Machine {
@@ -126,7 +140,20 @@ function explained(decision: Decision, { value, route }: Send): ExplainedMessage
     edges.push({ kind: "error", to: onError, taken, reason })
   }
   const undelivered = route.reason === undefined ? {} : { undelivered: route.reason }
-  return { value, isOutput: route.output === true, ...undelivered, edges }
+  const decided = edges.map((edge) => ({ ...edge, ...conditionOf(decision, edge) }))
+  return { value, isOutput: route.output === true, ...undelivered, edges: decided }
+}
+
+/** A condition names where it leads, or is the only one of its node: then it decides between the edges. */
+function conditionOf(
+  { conditions, hasFailed }: Decision,
+  { to, kind }: ExplainedEdge,
+): Pick<ExplainedEdge, "condition"> {
+  if (hasFailed || kind === "error") return {}
+  const own = conditions.findLast((one) => one.to !== undefined && one.to === (to ?? null))
+  const only = conditions.length === 1 && conditions[0]?.to === undefined ? conditions[0] : undefined
+  const condition = own ?? (kind === "switch" || kind === "single" ? only : undefined)
+  return condition === undefined ? {} : { condition }
 }
 
 type Target = Omit<ExplainedEdge, "reason">

@@ -1,6 +1,6 @@
 /** Models: the port, model calls with retries and fallbacks, and stand-ins for tests and first steps. */
 
-export { type CallModelOptions, callModel, type ModelRetry } from "./call/call-model.ts"
+export { type AnswerFacts, type CallModelOptions, callModel, type ModelRetry } from "./call/call-model.ts"
 export {
   type LimitedCall,
   type LimitedPlace,
@@ -12,6 +12,8 @@ export {
 export { type CassetteModel, type CassetteOptions, cassette } from "./cassette/cassette.ts"
 export type { CassetteMatch } from "./cassette/recording-finder.ts"
 export {
+  type CalledBy,
+  calledBy,
   type FinishReason,
   type Message,
   type Model,
@@ -45,7 +47,6 @@ export {
   type TokenCounts,
 } from "./prices.ts"
 export type { CassetteSecrets } from "./redact.ts"
-export { type CalledBy, calledBy } from "./reply-cursor.ts"
 export {
   type Script,
   type ScriptEntry,

@@ -1,11 +1,9 @@
 /** Internals that other layers of the engine use, besides the public entry. */
 export { Deadline } from "./call/deadline.ts"
-export { freshId } from "./call/reply.ts"
-export { tapped } from "./call/reply-stream.ts"
+export { freshId, tapped } from "./call/reply-stream.ts"
 export { ADAPTING, adaptsCalls, messageText, settingsOf } from "./model.ts"
 export { checkVersion, knownProviders, variableName } from "./named-models.ts"
 export { defaultPrices } from "./prices.ts"
 export { withoutSecrets } from "./redact.ts"
 export { modelReservation, tokenCounts } from "./usage.ts"
-export { mediaProblem } from "./wire/wire-call.ts"
-export { enforcementOf, restoreValue, strictProblem } from "./wire/wire-schema.ts"
+export { enforcementOf, mediaProblem, restoreValue, strictProblem } from "./wire/wire-call.ts"

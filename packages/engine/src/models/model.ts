@@ -22,13 +22,15 @@ export type Prompt = LanguageModelV3Prompt
 export type ModelRef = Model | string | ModelConfig
 
 export interface ModelConfig {
-  /** `openai`, `anthropic`, `azure`, `ollama`, `openai-compatible`, `offline`, or a registered provider. */
+  /** A built-in provider, such as `openai`, `google` or `openai-compatible`, or a registered one. */
   readonly provider: string
   readonly model: string
   /** The URL of the server; required for `openai-compatible`. `${env.NAME}` is replaced from the environment. */
   readonly baseUrl?: string | undefined
   /** The environment variable with the API key: `NAME` or `${env.NAME}`. The key itself is never part of a configuration. */
   readonly tokenKey?: string | undefined
+  /** Of providers that have OpenAI's APIs: which one. Default: `responses` for OpenAI's own server, else `chat`. */
+  readonly api?: "responses" | "chat" | undefined
   readonly settings?: ModelSettings | undefined
   /** How many requests it gets, from all processes on the store of a run. */
   readonly limits?: ProviderLimit | undefined
@@ -266,4 +268,48 @@ export function interfaceOf(model: Pick<Model, "provider">): ModelInterface {
   if (provider.endsWith(".responses")) return "responses"
   if (provider.endsWith(".chat")) return "chat"
   return provider.endsWith(".messages") ? "messages" : "other"
+}
+
+// Tracks the callers of a stand-in for a model: who calls, and which reply is next.
+
+export interface CalledBy {
+  /** Empty for an unnamed caller. */
+  readonly agent: string
+  readonly ordinal?: number | undefined
+}
+
+/** Reads what `callModel` writes to `providerOptions.superstep`. */
+export function calledBy({ providerOptions }: LanguageModelV3CallOptions): CalledBy {
+  const { agent, ordinal } = providerOptions?.superstep ?? {}
+  return {
+    agent: typeof agent === "string" ? agent : "",
+    ...(typeof ordinal === "number" && Number.isSafeInteger(ordinal) && ordinal >= 0 ? { ordinal } : {}),
+  }
+}
+
+/** The caller, for error messages. */
+export function callerName(agent: string): string {
+  return agent === "" ? "an unnamed caller" : `agent "${agent}"`
+}
+
+/**
+ * The position in a list of replies. A process that resumes a run finds it by the caller's ordinal, the number of
+ * recorded calls. Within one process the cursor's own count applies, because failed attempts use up replies too.
+ */
+export class ReplyCursor {
+  #next = 0
+
+  /** The index of the next reply. `after` maps a number of answered calls to an index of the list. */
+  indexFor(ordinal: number | undefined, after: (calls: number) => number): number {
+    if (ordinal === undefined || ordinal <= this.#next) return this.#next
+    return Math.max(this.#next, after(ordinal))
+  }
+
+  advancePast(index: number): void {
+    this.#next = Math.max(this.#next, index + 1)
+  }
+
+  get next(): number {
+    return this.#next
+  }
 }

@@ -1,3 +1,5 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterEach, expect, test } from "vitest"
 import { callModel } from "./call/call-model.ts"
 import { ASKED, drivenModel } from "./call/driven-model.test-support.ts"
@@ -15,6 +17,15 @@ const env = {
   AZURE_API_KEY: "k3",
   AZURE_RESOURCE_NAME: "res",
   MY_KEY: "k4",
+  GOOGLE_API_KEY: "k5",
+  MISTRAL_API_KEY: "k6",
+  XAI_API_KEY: "k7",
+  GROQ_API_KEY: "k8",
+  DEEPSEEK_API_KEY: "k9",
+  OPENROUTER_API_KEY: "k10",
+  NEBIUS_API_KEY: "k11",
+  AWS_BEARER_TOKEN_BEDROCK: "k12",
+  AWS_REGION: "eu-central-1",
 }
 
 test.each<[ModelRef, string]>([
@@ -27,8 +38,68 @@ test.each<[ModelRef, string]>([
     "openai-compatible/a/b",
   ],
   [{ provider: "openai-compatible", model: "m", baseUrl: "http://127.0.0.1:1/v1" }, "openai-compatible/m"],
+  ["google/gemini-2.5-flash", "google/gemini-2.5-flash"],
+  ["mistral/mistral-small-latest", "mistral/mistral-small-latest"],
+  ["xai/grok-4", "xai/grok-4"],
+  ["groq/openai/gpt-oss-20b", "groq/openai/gpt-oss-20b"],
+  ["deepseek/deepseek-chat", "deepseek/deepseek-chat"],
+  ["openrouter/openrouter/auto", "openrouter/openrouter/auto"],
+  ["nebius/m", "nebius/m"],
+  ["amazon-bedrock/anthropic.claude", "amazon-bedrock/anthropic.claude"],
+  ["dmr/ai/qwen3", "dmr/ai/qwen3"],
+  ["auto", "openai/gpt-5-mini"],
 ])("%j is a model of its provider's package", async (ref, name) => {
   expect(modelName(await resolveModel(ref, { env }))).toBe(name)
+})
+
+test.each([
+  ["openai", "/responses", "authorization", "Bearer k1", "responses"],
+  ["openai", "/chat/completions", "authorization", "Bearer k1", undefined],
+  ["anthropic", "/messages", "x-api-key", "k2", undefined],
+  ["google", "/models/m:generateContent", "x-goog-api-key", "k5", undefined],
+  ["mistral", "/chat/completions", "authorization", "Bearer k6", undefined],
+  ["xai", "/chat/completions", "authorization", "Bearer k7", undefined],
+  ["groq", "/chat/completions", "authorization", "Bearer k8", undefined],
+  ["deepseek", "/chat/completions", "authorization", "Bearer k9", undefined],
+  ["openrouter", "/chat/completions", "authorization", "Bearer k10", undefined],
+  ["nebius", "/responses", "authorization", "Bearer k11", "responses"],
+  ["amazon-bedrock", "/model/m/converse", "authorization", "Bearer k12", undefined],
+  ["dmr", "/chat/completions", "authorization", undefined, undefined],
+] as const)("%s is asked at %s, with its key in %s", async (provider, path, header, value, api) => {
+  const asked: { url: string; key: unknown }[] = []
+  const server = createServer((request, response) => {
+    asked.push({ url: request.url ?? "", key: request.headers[header] })
+    response.writeHead(400, { "content-type": "application/json" }).end("{}")
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  try {
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const model = await resolveModel({ provider, model: "m", baseUrl, api }, { env })
+    const call = callModel([model], ASKED, { signal: new AbortController().signal })
+    await expect(call).rejects.toMatchObject({ code: expect.any(String) })
+    expect(asked).toEqual([{ url: path, key: value }])
+  } finally {
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+
+test("auto is the model of the first provider whose key is set", async () => {
+  const one = await resolveModel("auto", { env: { ANTHROPIC_API_KEY: " ", MISTRAL_API_KEY: "k" } })
+  expect(modelName(one)).toBe("mistral/mistral-small-latest")
+  await expect(resolveModel("auto", { env: {} })).rejects.toMatchObject({
+    code: "MODEL_KEY_MISSING",
+    message: expect.stringMatching(/^The model auto needs a key: set one of OPENAI_API_KEY, /),
+  })
+})
+
+test("Bedrock takes access keys of AWS, and needs a region", async () => {
+  const keys = { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "s" }
+  const model = await resolveModel("amazon-bedrock/m", { env: { ...keys, AWS_REGION: "us-east-1" } })
+  expect(modelName(model)).toBe("amazon-bedrock/m")
+  await expect(resolveModel("amazon-bedrock/m", { env: keys })).rejects.toMatchObject({
+    code: "MODEL_CONFIG_INVALID",
+    message: "amazon-bedrock/m needs a region: set AWS_REGION.",
+  })
 })
 
 test("the offline model needs no key and no package, and its reply states what it is", async () => {
@@ -60,6 +131,9 @@ test.each([
   ["anthropic/claude-sonnet-4-5", "@ai-sdk/anthropic"],
   ["azure/d", "@ai-sdk/azure"],
   ["ollama/llama3.2", "ollama-ai-provider-v2"],
+  ["google/g", "@ai-sdk/google"],
+  ["amazon-bedrock/m", "@ai-sdk/amazon-bedrock"],
+  ["nebius/m", "@ai-sdk/openai-compatible"],
   [{ provider: "openai-compatible", model: "m", baseUrl: "http://x.org" }, "@ai-sdk/openai-compatible"],
 ])("a missing package is reported with its name: %j", async (ref, name) => {
   const load = async (wanted: string) => {
@@ -118,8 +192,8 @@ test.each(["nobody/m", "constructor/m", "__proto__/m"])(
     undo.push(registerProvider("mine", () => drivenModel().model))
     await expect(resolveModel(name, { env })).rejects.toMatchObject({
       code: "MODEL_PROVIDER_UNKNOWN",
-      message: expect.stringContaining(
-        "known providers: openai, anthropic, azure, ollama, openai-compatible, offline, mine.",
+      message: expect.stringMatching(
+        /known providers: openai, anthropic, google, .*, dmr, openai-compatible, offline, mine\./,
       ),
     })
   },

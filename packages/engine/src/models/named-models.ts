@@ -1,8 +1,9 @@
 /** Resolves a model reference to a model: a model object, a name such as `openai/gpt-5`, or a configuration. */
 import { SuperstepError } from "../core/index.ts"
-import { importOptional } from "../packages/index.ts"
+import { AUTO_MODEL, autoModel, MODEL_PROVIDERS } from "../packages/index.ts"
 import { checkProviderLimit } from "./call/provider-limits.ts"
 import { type Model, type ModelConfig, type ModelRef, withLimit, withSettings } from "./model.ts"
+import { loadPackage, PROVIDERS, type ProviderAccess } from "./providers.ts"
 
 export interface ResolveModelOptions {
   /** The environment with the API keys. Default: the environment of the process. */
@@ -36,10 +37,11 @@ export function registerProvider(name: string, make: MakeModel): () => void {
 export async function resolveModel(ref: ModelRef, options: ResolveModelOptions = {}): Promise<Model> {
   if (typeof ref !== "string" && "doGenerate" in ref) return checkVersion(ref)
   const access: ProviderAccess = { env: options.env ?? process.env, load: options.load ?? loadPackage }
-  const config = filled(typeof ref === "string" ? configOf(ref) : ref, access.env)
+  const name = ref === AUTO_MODEL ? (autoModel(access.env) ?? noKey()) : ref
+  const config = filled(typeof name === "string" ? configOf(name) : name, access.env)
   const own = registered.get(config.provider)
   if (ref === UNNAMED_MODEL && own === undefined) throw modelMissing()
-  const builtIn = Object.hasOwn(PROVIDERS, config.provider) ? PROVIDERS[config.provider] : undefined
+  const builtIn = PROVIDERS.get(config.provider)
   if (own === undefined && builtIn === undefined) throw unknownProvider(config.provider)
   const model = checkVersion(await (own === undefined ? builtIn?.(config, access) : own(config)))
   const { settings, limits } = config
@@ -74,7 +76,7 @@ export function variableName(text: string): string | undefined {
 
 /** The provider prefixes that resolve in this process. */
 export function knownProviders(): readonly string[] {
-  return [...new Set([...Object.keys(PROVIDERS), ...registered.keys()])]
+  return [...new Set([...PROVIDERS.keys(), ...registered.keys()])]
 }
 
 /** A model's own name may contain slashes. A provider with one model needs no slash. */
@@ -82,7 +84,7 @@ function configOf(name: string): ModelConfig {
   const slash = name.indexOf("/")
   const [provider, model] = slash < 0 ? [name, name] : [name.slice(0, slash), name.slice(slash + 1)]
   if (slash < 0 && provider !== "offline" && !registered.has(provider)) {
-    const text = `"${name}" is not a model's name: write provider/model, such as "openai/gpt-5" or "ollama/llama3.2"; or "offline".`
+    const text = `"${name}" is not a model's name: write provider/model, such as "openai/gpt-5" or "ollama/llama3.2"; or "auto" or "offline".`
     throw new SuperstepError("MODEL_NAME_INVALID", text, { retryable: false })
   }
   if (provider.trim() === "" || model.trim() === "") {
@@ -90,6 +92,12 @@ function configOf(name: string): ModelConfig {
     throw new SuperstepError("MODEL_NAME_INVALID", text, { retryable: false })
   }
   return { provider, model }
+}
+
+function noKey(): never {
+  const variables = MODEL_PROVIDERS.flatMap(({ variable, usual }) => (usual && variable) ?? [])
+  const text = `The model auto needs a key: set one of ${variables.join(", ")}.`
+  throw new SuperstepError("MODEL_KEY_MISSING", text, { retryable: false })
 }
 
 /** The offline model answers only if a user chooses it. */
@@ -111,119 +119,4 @@ export function checkVersion(model: Model | undefined): Model {
   if (model !== undefined && version === "v3") return model
   const text = `A model must be a LanguageModelV3 of the AI SDK, not ${version === undefined ? "this" : `version ${version}`}. Use a provider package for @ai-sdk/provider 3.`
   throw new SuperstepError("MODEL_VERSION", text, { retryable: false })
-}
-
-interface ProviderAccess {
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** Imports a package by its name. */
-  readonly load: (name: string) => Promise<unknown>
-}
-
-type Maker = (config: ModelConfig, access: ProviderAccess) => Promise<Model>
-
-/**
- * The built-in providers. Their packages are optional and loaded on first use. Keys are passed from the environment to
- * the package only.
- */
-const PROVIDERS: Readonly<Record<string, Maker>> = {
-  async openai(config, access) {
-    const apiKey = key(config, access, "OPENAI_API_KEY")
-    const { createOpenAI } = await load(config, "@ai-sdk/openai", access)
-    const url = baseUrl(config, access.env.OPENAI_BASE_URL)
-    const openai = createOpenAI({ apiKey, ...url })
-    // Servers other than OpenAI's own implement its older API.
-    return url.baseURL === undefined ? openai(config.model) : openai.chat(config.model)
-  },
-
-  async anthropic(config, access) {
-    const apiKey = key(config, access, "ANTHROPIC_API_KEY")
-    const { createAnthropic } = await load(config, "@ai-sdk/anthropic", access)
-    return createAnthropic({ apiKey, ...baseUrl(config, access.env.ANTHROPIC_BASE_URL) })(config.model)
-  },
-
-  async azure(config, access) {
-    const apiKey = key(config, access, "AZURE_API_KEY")
-    const resourceName = access.env.AZURE_RESOURCE_NAME
-    if (config.baseUrl === undefined && !resourceName) {
-      throw invalid(config, "needs a resource: set AZURE_RESOURCE_NAME, or a base URL")
-    }
-    const { createAzure } = await load(config, "@ai-sdk/azure", access)
-    const where = config.baseUrl === undefined && resourceName ? { resourceName } : baseUrl(config)
-    // The API that every deployment supports.
-    return createAzure({ apiKey, ...where }).chat(config.model)
-  },
-
-  async ollama(config, access) {
-    const { createOllama } = await load(config, "ollama-ai-provider-v2", access)
-    const apiKey = config.tokenKey === undefined ? undefined : key(config, access, config.tokenKey)
-    const headers = apiKey === undefined ? {} : { headers: { Authorization: `Bearer ${apiKey}` } }
-    const url = config.baseUrl === undefined ? {} : { baseURL: ollamaUrl(config.baseUrl) }
-    return createOllama({ ...url, ...headers })(config.model)
-  },
-
-  async "openai-compatible"(config, access) {
-    if (config.baseUrl === undefined) throw invalid(config, "needs the server's base URL (base_url)")
-    const name = "openai-compatible"
-    const apiKey = config.tokenKey === undefined ? undefined : key(config, access, config.tokenKey)
-    const { createOpenAICompatible } = await load(config, "@ai-sdk/openai-compatible", access)
-    const provider = createOpenAICompatible({
-      name,
-      baseURL: config.baseUrl,
-      includeUsage: true,
-      supportsStructuredOutputs: true,
-      ...(apiKey === undefined ? {} : { apiKey }),
-    })
-    return provider(config.model)
-  },
-
-  async offline() {
-    const { offlineModel } = await import("./offline/offline-model.ts")
-    return offlineModel()
-  },
-}
-
-/** The name is hidden from bundlers, because the packages are optional. */
-function loadPackage(name: string): Promise<unknown> {
-  return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name)
-}
-
-interface ProviderPackages {
-  readonly "@ai-sdk/anthropic": typeof import("@ai-sdk/anthropic")
-  readonly "@ai-sdk/azure": typeof import("@ai-sdk/azure")
-  readonly "@ai-sdk/openai": typeof import("@ai-sdk/openai")
-  readonly "@ai-sdk/openai-compatible": typeof import("@ai-sdk/openai-compatible")
-  readonly "ollama-ai-provider-v2": typeof import("ollama-ai-provider-v2")
-}
-
-function load<Name extends keyof ProviderPackages>(
-  { provider, model }: ModelConfig,
-  name: Name,
-  access: ProviderAccess,
-): Promise<ProviderPackages[Name]> {
-  const neededBy = `The model ${provider}/${model}`
-  return importOptional({ name, neededBy, code: "MODEL_PROVIDER_MISSING" }, access.load)
-}
-
-function key({ provider, model, tokenKey }: ModelConfig, { env }: ProviderAccess, usual: string): string {
-  const variable = tokenKey ?? usual
-  const value = env[variable]?.trim()
-  if (value) return value
-  const text = `${provider}/${model} needs a key: set the environment variable ${variable}.`
-  throw new SuperstepError("MODEL_KEY_MISSING", text, { retryable: false })
-}
-
-function baseUrl(config: ModelConfig, usual?: string | undefined): { baseURL?: string } {
-  const baseURL = config.baseUrl ?? usual
-  return baseURL === undefined || baseURL === "" ? {} : { baseURL }
-}
-
-/** Users configure the server's URL, or that of its OpenAI API; the package needs `/api`. */
-function ollamaUrl(url: string): string {
-  const bare = url.replace(/(?<!\/)\/+$/, "").replace(/\/(?:v1|api)$/, "")
-  return `${bare}/api`
-}
-
-function invalid({ provider, model }: ModelConfig, why: string): SuperstepError {
-  const text = `${provider}/${model} ${why}.`
-  return new SuperstepError("MODEL_CONFIG_INVALID", text, { retryable: false })
 }

@@ -192,10 +192,10 @@ function total<Part extends string>(
   reported: Partial<Record<Part | "total", number | undefined>> | undefined,
   ...parts: Part[]
 ): number | undefined {
+  const whole = count(reported?.total)
+  if (whole !== undefined) return whole
   const known = parts.map((part) => count(reported?.[part])).filter((value) => value !== undefined)
-  return (
-    count(reported?.total) ?? (known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0))
-  )
+  return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0)
 }
 
 /** An invalid count is ignored: a reply that was paid for must not fail because of it. */
@@ -218,6 +218,8 @@ interface Request {
   /** Its usage so far, estimated if the provider did not report it. */
   soFar(): Usage
 }
+
+const NOTHING: readonly ModelUsage[] = Object.freeze([])
 
 export class CallMeter {
   readonly #dropped = new Map<string, Usage>()
@@ -242,6 +244,7 @@ export class CallMeter {
 
   /** The usage of failed attempts, by model. */
   get dropped(): readonly ModelUsage[] {
+    if (this.#dropped.size === 0) return NOTHING
     return [...this.#dropped].map(([model, usage]) => ({ model, usage }))
   }
 

@@ -1,7 +1,6 @@
 /** Ready-made patterns, each an ordinary workflow, and the ports of the sources that they search. */
 
 export type { Evidence as GoalEvidence } from "./goal/answer/evidence.ts"
-export type { GoalBasis, GoalSource } from "./goal/answer/goal-sources.ts"
 export type { ConfiguredSource, GoalBackends } from "./goal/goal-backends.ts"
 export { goalChat } from "./goal/goal-chat.ts"
 export type { GoalAgent, GoalConfig, GoalSearch, SqlSearch } from "./goal/goal-config.ts"
@@ -22,7 +21,7 @@ export {
   loadGoalConfig,
 } from "./goal/load-goal-config.ts"
 export { type FormatOptions, formatRows } from "./goal/search/database-text.ts"
-export type { GoalRoute } from "./goal/search/search-stages.ts"
+export type { GoalBasis, GoalRoute, GoalSource } from "./goal/search/search-stages.ts"
 export { runSequentialGoal, sequentialGoal } from "./goal/sequential-goal.ts"
 export type {
   AskOptions,
@@ -48,11 +47,17 @@ export type {
   WebResult,
   WebSearch,
 } from "./ports.ts"
-export { a2aAgent } from "./remote/a2a-agent.ts"
-export type { A2aAgentOptions } from "./remote/a2a-client.ts"
-export type { A2aVersion } from "./remote/a2a-wire.ts"
-export { type FoundryAgentOptions, foundryAgent } from "./remote/foundry-agent.ts"
-export type { RemoteAgent, RemoteInput, RemoteOptions, RemoteToken } from "./remote/remote-agent.ts"
+export {
+  type A2aAgentOptions,
+  type A2aVersion,
+  a2aAgent,
+  type FoundryAgentOptions,
+  foundryAgent,
+  type RemoteAgent,
+  type RemoteInput,
+  type RemoteOptions,
+  type RemoteToken,
+} from "./remote/index.ts"
 export {
   autoResearch,
   type DeepResearchOptions,

@@ -6,19 +6,132 @@
  */
 import { en } from "zod/locales"
 import * as z from "zod/mini"
-import { isBuiltInReducer, jsonProblem, SuperstepError, writeProblem } from "../core/index.ts"
 import {
-  attempt,
-  errorData,
-  json,
-  openRequest,
-  sends,
-  taskId,
-  time,
-  usage,
-  usageSource,
-  wait,
-} from "./payloads.ts"
+  type ErrorData,
+  isBuiltInReducer,
+  type Json,
+  jsonProblem,
+  printJsonProblem,
+  type SignalWait,
+  SuperstepError,
+  type Usage,
+  type UsageSource,
+  writeProblem,
+} from "../core/index.ts"
+
+// The values that events carry. Their objects are strict, like the events.
+
+/** Plain JSON: an event carries what a journal can hold, and nothing else. */
+export const json = z.unknown().check(
+  z.superRefine((value, context) => {
+    const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
+    if (problem === undefined) return
+    context.addIssue({ code: "custom", message: printJsonProblem(problem) })
+  }),
+) as unknown as z.ZodMiniType<Json>
+
+/** Milliseconds since the epoch. */
+const time = z.number()
+const taskId = z.int().check(z.minimum(1))
+const attempt = z.int().check(z.minimum(1))
+
+/** Exactly the fields of `T`: one more or one less does not compile. */
+type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> }
+
+// Typed by name, because a declaration cannot express a recursive schema.
+const errorData: z.ZodMiniType<ErrorData> = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  name: z.optional(z.string()),
+  node: z.optional(z.string()),
+  attempt: z.optional(attempt),
+  get cause() {
+    return z.optional(errorData)
+  },
+  retryable: z.optional(z.boolean()),
+  fatal: z.optional(z.boolean()),
+  limit: z.optional(z.boolean()),
+} satisfies FieldsOf<ErrorData>)
+
+const counter = z.optional(z.number().check(z.minimum(0)))
+
+const usage = z.strictObject({
+  inputTokens: counter,
+  outputTokens: counter,
+  cachedInputTokens: counter,
+  cacheWriteTokens: counter,
+  reasoningTokens: counter,
+  modelCalls: counter,
+  toolCalls: counter,
+  iterations: counter,
+  usd: counter,
+  unpricedCalls: counter,
+  estimatedCalls: counter,
+} satisfies FieldsOf<Usage>)
+
+/** Who used it. */
+const agentChange = z.strictObject({
+  instructions: z.optional(z.string()),
+  model: z.optional(z.string()),
+  settings: z.optional(z.readonly(z.record(z.string(), json))),
+})
+
+const usageSource = z.strictObject({
+  agent: z.optional(z.string()),
+  model: z.optional(z.string()),
+} satisfies FieldsOf<UsageSource>)
+
+const names = z.readonly(z.array(z.string()))
+
+const route = z.strictObject({
+  nodes: z.optional(names),
+  joins: z.optional(names),
+  maps: z.optional(names),
+  output: z.optional(z.boolean()),
+  result: z.optional(z.boolean()),
+  failed: z.optional(z.boolean()),
+  reason: z.optional(z.string()),
+})
+
+const sends = z.readonly(z.array(z.strictObject({ value: json, route })))
+
+const wait = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("request"), request: z.string() }),
+  z.strictObject({ kind: z.literal("timer"), until: time }),
+  z.strictObject({
+    kind: z.literal("call"),
+    workflow: z.string(),
+    number: z.optional(z.int().check(z.minimum(1))),
+  }),
+  z.strictObject({
+    kind: z.literal("signal"),
+    name: z.string(),
+    order: z.int().check(z.minimum(1)),
+    schema: z.optional(json),
+    deadline: z.optional(time),
+    default: z.optional(json),
+  } satisfies FieldsOf<SignalWait>),
+])
+
+const openRequest = z.strictObject({
+  id: z.string(),
+  node: z.string(),
+  task: taskId,
+  prompt: z.string(),
+  to: z.optional(z.string()),
+  data: z.optional(json),
+  schema: z.optional(json),
+  openedAt: time,
+  deadline: z.optional(time),
+  escalate: z.optional(
+    z.readonly(
+      z.array(z.strictObject({ to: z.string(), timeout: z.optional(z.number().check(z.minimum(0))) })),
+    ),
+  ),
+  default: z.optional(json),
+  note: z.optional(z.string()),
+  escalatedBy: z.optional(z.string()),
+})
 
 /** Deeper than real workflows are nested; a view is as deep as its paths. */
 const MAX_NESTING = 500
@@ -50,9 +163,18 @@ export const runEvent = z.discriminatedUnion("type", [
     later: z.number(),
     /** What the fork changed in shared state. */
     state: z.optional(z.readonly(z.record(z.string(), json))),
+    /** What it changed of agents, by their names. */
+    agents: z.optional(z.readonly(z.record(z.string(), agentChange))),
   }),
   z.extend(envelope, { type: z.literal("run.waiting") }),
-  z.extend(envelope, { type: z.literal("run.resumed") }),
+  /** What it waited for happened, or somebody resumed it after a pause: then `by` may say who. */
+  z.extend(envelope, { type: z.literal("run.resumed"), by: z.optional(z.string()) }),
+  /** It starts nothing more until it is resumed; what executes finishes. */
+  z.extend(envelope, {
+    type: z.literal("run.paused"),
+    reason: z.optional(z.string()),
+    by: z.optional(z.string()),
+  }),
   z.extend(envelope, {
     type: z.literal("run.finished"),
     status: z.enum(["completed", "failed", "cancelled", "limit"]),
@@ -97,7 +219,13 @@ export const runEvent = z.discriminatedUnion("type", [
   z.extend(ofTask, { type: z.literal("task.resumed") }),
   z.extend(ofTask, { type: z.literal("task.rejected"), reason: z.string() }),
   z.extend(ofTask, { type: z.literal("task.cancelled") }),
-  z.extend(ofTask, { type: z.literal("step.recorded"), key: z.string(), value: json }),
+  z.extend(ofTask, {
+    type: z.literal("step.recorded"),
+    key: z.string(),
+    value: json,
+    /** How it was done, for people: of a call of a model, its settings and the time to its first token. */
+    details: z.optional(json),
+  }),
   z.extend(ofTask, {
     type: z.literal("usage.recorded"),
     usage,

@@ -9,15 +9,19 @@
  * V4 every prefix of a run's events yields a view; the whole stream yields the run's result.
  */
 import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type Wait } from "../core/index.ts"
-import { Draft, type Owned } from "./draft.ts"
 import type { RunEvent } from "./events.ts"
 import { endWithItsCaller, foldWorkflow, ownTask } from "./fold-workflow.ts"
-import { type DurableEvent, isLive, isPassing, type LogEvent } from "./live-events.ts"
 import {
   callerIn,
+  Draft,
+  type DurableEvent,
   emptyView,
   emptyWorkflow,
+  isLive,
+  isPassing,
+  type LogEvent,
   lastCall,
+  type Owned,
   type RequestView,
   type RunView,
   taskOf,
@@ -227,8 +231,9 @@ function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
 }
 
 /** A run counts as waiting until something executes again or an event changes its status. */
-function overall({ status, finishedAt, totals }: RunView): RunStatus {
+function overall({ status, finishedAt, pause, totals }: RunView): RunStatus {
   if (finishedAt !== undefined) return status
+  if (pause !== undefined) return "paused"
   if (totals.atWork > 0) return "running"
   return totals.requests > 0 || totals.resting > 0 ? "waiting" : status
 }

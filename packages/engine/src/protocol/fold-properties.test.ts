@@ -48,6 +48,10 @@ const body = fc.oneof(
   fc.record({ type: type("run.waiting") }),
   fc.record({ type: type("run.resumed") }),
   fc.record(
+    { type: type("run.paused"), reason: fc.constant("why"), by: fc.constant("Ada") },
+    { requiredKeys: ["type"] },
+  ),
+  fc.record(
     {
       type: type("run.finished"),
       status: fc.constantFrom("completed", "failed", "cancelled", "limit"),

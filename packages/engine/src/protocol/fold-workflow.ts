@@ -12,9 +12,18 @@ import {
   writeProblem,
 } from "../core/index.ts"
 import { movedWait } from "../core/internal.ts"
-import { type Draft, emptyRecord, getPaged, type Owned, pagedValues, putPaged } from "./draft.ts"
-import type { DurableEvent } from "./live-events.ts"
-import type { SuperstepView, TaskView, WorkflowView } from "./run-view.ts"
+import {
+  type Draft,
+  type DurableEvent,
+  emptyRecord,
+  getPaged,
+  type Owned,
+  pagedValues,
+  putPaged,
+  type SuperstepView,
+  type TaskView,
+  type WorkflowView,
+} from "./run-view.ts"
 
 type Workflow = Owned<WorkflowView>
 
@@ -38,10 +47,23 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       break
     case "run.resumed":
       workflow.resting = false
+      workflow.pause = undefined
       workflow.status = "running"
       break
+    case "run.paused": {
+      const { at, reason, by } = event
+      workflow.resting = false
+      workflow.pause = draft.made({
+        at,
+        ...(reason === undefined ? {} : { reason }),
+        ...(by === undefined ? {} : { by }),
+      })
+      workflow.status = "paused"
+      break
+    }
     case "run.finished":
       workflow.resting = false
+      workflow.pause = undefined
       workflow.status = event.status
       workflow.error = event.error
       workflow.finishedAt = event.at

@@ -1,14 +1,18 @@
 /** Events and wire types, and the fold from events to a run's view: for servers, the CLI and the studio. */
 
-export type { Paged } from "./draft.ts"
-export { parseEvent, type RunEvent, runEvent } from "./events.ts"
+export { type EventFilter, matchesEvent } from "./event-filter.ts"
+export { json, parseEvent, type RunEvent, runEvent } from "./events.ts"
 export { foldEvent, foldEvents, RunFold } from "./fold-event.ts"
-export { type DurableEvent, isLive, type LiveEvent, type LogEvent } from "./live-events.ts"
-export { json } from "./payloads.ts"
+export { MARK, type OutlineData, type OutlineEdge, type OutlineTask, RunOutline } from "./outline.ts"
 export {
+  type DurableEvent,
   emptyView,
+  isLive,
+  type LiveEvent,
+  type LogEvent,
   openRequests,
   openWaits,
+  type Paged,
   type RequestView,
   type RunView,
   type SuperstepView,
@@ -17,5 +21,6 @@ export {
   taskOf,
   tasksOf,
   type WorkflowView,
+  withoutEnded,
   workflowAt,
 } from "./run-view.ts"

@@ -61,7 +61,7 @@ async function follow(
   await settled()
   await drive?.(run, clock)
   const result = await run.result
-  if (result.status === "waiting") await settled()
+  if (result.status === "waiting" || result.status === "paused") await settled()
   else await reading
   return { events, result }
 }
@@ -373,6 +373,25 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
   "a question that waits": () => record(workflow("w").chain(start, asks, node("end", String)).build(), 1),
   "a question that is answered": () =>
     record(workflow("w").chain(start, asks).build(), 1, { drive: (run) => answerAll(run, "yes") }),
+  "a run that is paused, answered and resumed": () =>
+    record(workflow("w").chain(start, asks, node("end", String)).build(), 1, {
+      drive: async (run) => {
+        const { requests } = await run.result
+        await run.pause({ reason: "lunch", by: "Ada" })
+        await run.respond(requests[0]?.id as string, "yes")
+        await run.resume({ by: "Bo" })
+        await run.result
+      },
+    }),
+  "a run that stays paused, with its sub-workflow": () => {
+    const inner = workflow("inner").chain(start, asks).build()
+    return record(workflow("w").chain(start, inner.asNode()).build(), 1, {
+      drive: async (run) => {
+        await run.result
+        await run.pause()
+      },
+    })
+  },
   "two questions, one of them answered": () => {
     const both = node("both", async (_: number, ctx) => {
       const answers = await Promise.all([ctx.ask("One?"), ctx.ask("Two?")])
@@ -413,6 +432,14 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
       drive: async (run, clock) => {
         await clock.advance(300)
         await answerAll(run, "yes")
+      },
+    }),
+  "a question that somebody passes on": () =>
+    record(workflow("w").chain(start, escalates).build(), 1, {
+      drive: async (run) => {
+        await run
+        await run.escalate("r1", { to: "max", note: "Ask him.", by: "ann" })
+        await run.respond("r1", "yes", { by: "max" })
       },
     }),
   "a question that is escalated, and waits": () =>

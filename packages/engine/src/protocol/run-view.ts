@@ -7,6 +7,7 @@ import type {
   Json,
   NodeId,
   OpenRequest,
+  Pause,
   RequestId,
   RunId,
   RunStatus,
@@ -16,8 +17,7 @@ import type {
   Usage,
   Wait,
 } from "../core/index.ts"
-import { emptyRecord, getPaged, type Paged, pagedValues } from "./draft.ts"
-import type { LogEvent } from "./live-events.ts"
+import type { RunEvent } from "./events.ts"
 
 export interface TaskView {
   readonly id: TaskId
@@ -69,6 +69,8 @@ export interface WorkflowView {
   readonly input: Json | undefined
   readonly status: RunStatus
   readonly error: ErrorData | undefined
+  /** Since when it is paused, by whom and why, while it is. */
+  readonly pause: Pause | undefined
   /** The limit that sent it along its limit route, or ended it. */
   readonly limit: ErrorData | undefined
   readonly startedAt: number | undefined
@@ -128,6 +130,7 @@ export function emptyWorkflow(path: readonly string[]): WorkflowView {
     input: undefined,
     status: "running",
     error: undefined,
+    pause: undefined,
     limit: undefined,
     startedAt: undefined,
     finishedAt: undefined,
@@ -182,6 +185,23 @@ export function workflowAt(view: RunView, path: readonly string[]): WorkflowView
   return found
 }
 
+/**
+ * The view without what has ended: tasks that have ended, and supersteps. Folding may continue from it, and what it costs
+ * depends on what is at work and not on how long the run is.
+ */
+export function withoutEnded<T extends WorkflowView>(view: T): T {
+  const tasks: { [page: number]: (TaskView | null)[] } = {}
+  for (const task of tasksOf(view)) {
+    if (task.finishedAt !== undefined) continue
+    const page = pageOf(task.id)
+    const list = tasks[page] ?? []
+    while (list.length < task.id % PAGE_SIZE) list.push(null)
+    list[task.id % PAGE_SIZE] = { ...task, calls: task.calls.map(withoutEnded) }
+    tasks[page] = list
+  }
+  return { ...view, tasks, supersteps: {} }
+}
+
 /** Everything that waits for a person, in the run and below it. */
 export function openRequests(view: RunView): OpenRequest[] {
   return Object.values(view.requests).flatMap(({ status, request }) => (status === "open" ? [request] : []))
@@ -210,4 +230,117 @@ export function callerIn(part: string): { node: NodeId; task: TaskId } {
   const at = part.lastIndexOf("#")
   const task = Number(part.slice(at + 1).split(".")[0])
   return { node: part.slice(0, Math.max(0, at)), task: Number.isSafeInteger(task) && task > 0 ? task : 0 }
+}
+
+// Copy before the first write. A draft writes in place to parts that it created or copied; parts of an older view or an
+// event are copied first. So a long fold costs its events and not its views, and an older view never changes.
+
+/** A part that may be written to. */
+export type Owned<T> = T extends readonly (infer Item)[] ? Item[] : { -readonly [K in keyof T]: T[K] }
+
+export class Draft {
+  readonly #onCopy: ((part: object) => void) | undefined
+  #owned = new WeakSet<object>()
+
+  constructor(onCopy?: (part: object) => void) {
+    this.#onCopy = onCopy
+  }
+
+  /** The part itself if the draft owns it, else a copy that replaces it. */
+  own<T extends object>(part: T, copy: (part: T) => T = shallowCopy): Owned<T> {
+    if (this.#owned.has(part)) return part as Owned<T>
+    this.#onCopy?.(part)
+    return this.made(copy(part)) as Owned<T>
+  }
+
+  /** Declares that nothing else holds the part. */
+  made<T extends object>(part: T): T {
+    this.#owned.add(part)
+    return part
+  }
+
+  /** Gives up ownership of all parts. */
+  release(): void {
+    this.#owned = new WeakSet()
+  }
+}
+
+function shallowCopy<T extends object>(part: T): T {
+  if (Array.isArray(part)) return part.slice() as unknown as T
+  return Object.getPrototypeOf(part) === null ? Object.assign(emptyRecord(), part) : { ...part }
+}
+
+/** For untrusted keys: no name is special, not even `__proto__`. */
+export function emptyRecord<T>(): { [key: string]: T } {
+  return Object.create(null)
+}
+
+/**
+ * Values by number, as plain data in pages: a change copies one page and the record of pages. Pages are lists with holes;
+ * numbers may be far apart.
+ */
+export interface Paged<T> {
+  readonly [page: number]: readonly (T | null | undefined)[]
+}
+
+const PAGE_SIZE = 256
+
+export function getPaged<T>(paged: Paged<T>, id: number): T | undefined {
+  return paged[pageOf(id)]?.[id % PAGE_SIZE] ?? undefined
+}
+
+/** Replaces `paged`. */
+export function putPaged<T>(draft: Draft, paged: Paged<T>, id: number, value: T): Paged<T> {
+  const pages = draft.own(paged, copyPages)
+  const page = draft.own(pages[pageOf(id)] ?? [])
+  page[id % PAGE_SIZE] = value
+  pages[pageOf(id)] = page
+  return pages
+}
+
+/** In the order of their numbers. */
+export function pagedValues<T>(paged: Paged<T>): T[] {
+  return Object.values(paged).flatMap((page: Paged<T>[number]) =>
+    // A hole that went through JSON is null.
+    page.filter((value) => value !== undefined && value !== null),
+  )
+}
+
+function pageOf(id: number): number {
+  return Math.floor(id / PAGE_SIZE)
+}
+
+/** A separate function: engines copy objects of one shape many times faster than of mixed shapes. */
+function copyPages<T>(pages: Paged<T>): Paged<T> {
+  return { ...pages }
+}
+
+// Which events are live. Apart from the schemas, so that a fold in a browser does not load those.
+
+/** An event that is not journaled: it has the number of the event before it. */
+export type LiveEvent = Extract<RunEvent, { readonly type: "custom" | "log" | Passing }>
+
+/** Events that show work in progress: a view keeps neither them nor gaps. */
+type Passing = "model.delta" | "output.partial" | "tool.progress" | "slot.waiting" | "live.gap"
+
+const PASSING: ReadonlySet<string> = new Set<Passing>([
+  "model.delta",
+  "output.partial",
+  "tool.progress",
+  "slot.waiting",
+  "live.gap",
+])
+
+/** The live events that a view keeps. */
+export type LogEvent = Exclude<LiveEvent, { readonly type: Passing }>
+
+export function isPassing(event: RunEvent): event is Extract<RunEvent, { readonly type: Passing }> {
+  return PASSING.has(event.type)
+}
+
+/** An event that follows from the journal: numbered, and identical in every replay. */
+export type DurableEvent = Exclude<RunEvent, LiveEvent>
+
+export function isLive(event: RunEvent): event is LiveEvent {
+  return event.type === "custom" || event.type === "log" || isPassing(event)
 }

@@ -32,6 +32,13 @@ export {
   union,
 } from "./ports/channel.ts"
 export { type Clock, systemClock } from "./ports/clock.ts"
+export type {
+  Dispatcher,
+  SpreadAction,
+  SpreadOutcome,
+  SpreadState,
+  SpreadTask,
+} from "./ports/dispatcher.ts"
 export type { RunEvent } from "./ports/events.ts"
 export {
   type FlowKey,
@@ -64,6 +71,7 @@ export {
   MultiOutput,
   type PaidStep,
   type PartialOutput,
+  type Placement,
   type Program,
   programNode,
   type Question,
@@ -146,6 +154,7 @@ export {
   type Amount,
   type ClosedRequest,
   type Dismissal,
+  type EscalateOptions,
   type FreeQuery,
   type Holder,
   hasEnded,
@@ -172,6 +181,7 @@ export {
   SUSPECT,
   type ThreadWrite,
   type TimeRange,
+  VERSION_LABEL,
 } from "./ports/stored.ts"
 export {
   type ClaimedConsumer,
@@ -212,9 +222,11 @@ export {
 export { jsonSchemaOf, type Schema, validate } from "./ports/values.ts"
 export { calledGraphs } from "./run/called-graphs.ts"
 export {
+  agentChange,
   endedCalls,
   type LeftWork,
   leaveAtLimit,
+  recordDecision,
   reportAgent,
   slotsOf,
   telemetryOf,
@@ -227,7 +239,15 @@ export {
   type GraphDifference,
   type Migrate,
 } from "./run/graph-change.ts"
-export type { CancelOptions, OnBusy, OpenWait, ResumeOptions, RunOptions, RunResult } from "./run/options.ts"
+export type {
+  CancelOptions,
+  OnBusy,
+  OpenWait,
+  PauseOptions,
+  ResumeOptions,
+  RunOptions,
+  RunResult,
+} from "./run/options.ts"
 export { RunError } from "./run/result.ts"
 export { type EdgeFunctions, Router } from "./run/router.ts"
 export { Run } from "./run/run.ts"

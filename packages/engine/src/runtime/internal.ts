@@ -10,14 +10,19 @@ export {
 } from "./journal/journal-fold.ts"
 export { type RunSnapshot, saveEvery, waitedFor } from "./journal/load-run.ts"
 export { NewRun } from "./journal/new-run.ts"
+export { EventReplay } from "./journal/replay-events.ts"
 export { checkThreadState, lastingState } from "./journal/thread.ts"
+export { type ReadAhead, readRun } from "./lease/claim-run.ts"
 export { isLive, outerId } from "./ports/events.ts"
 export { deferred, Signal } from "./ports/maybe-promise.ts"
 export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "./ports/private-file.ts"
+export { runOver } from "./ports/store.ts"
+export { hasLimits } from "./ports/stored.ts"
 export { ownGiven, type Validated, validate } from "./ports/values.ts"
 export { HandlerKeys } from "./run/handler-keys.ts"
 export { isOptions, newRunId, type OptionNames, shown, unknownOption } from "./run/options.ts"
 export { requestsOf, waitsOf } from "./run/result.ts"
+export { performTask } from "./run/spread.ts"
 export {
   budgetProblem,
   checkBounds,

@@ -157,6 +157,12 @@ describe("runtime.enqueue", () => {
     const second = await runtime.enqueue(note, "b", { thread: "t" })
     expect((await runtime.get(second)).state).toEqual({ log: ["a", "b"] })
     await runtime.close()
+    const dispatcher = { activate: async () => undefined }
+    const elsewhere = processOn(memoryStore(), { workflows: [note], dispatcher, recover: false })
+    await expect(elsewhere.runtime.start(note, "c", { thread: "t", onBusy: "queue" }).result).rejects.toThrow(
+      'onBusy "queue" is not available with a dispatcher. Omit it, and start the run again when thread "t" is free.',
+    )
+    await elsewhere.runtime.close()
   })
 
   test("serves the queues of a process, and tenants in turn", async () => {

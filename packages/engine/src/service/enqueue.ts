@@ -49,7 +49,7 @@ import {
 export interface EnqueueOptions
   extends Pick<
     RunOptions,
-    "runId" | "key" | "thread" | "labels" | "limits" | "timeout" | "budget" | "state"
+    "runId" | "key" | "thread" | "labels" | "limits" | "timeout" | "budget" | "trace" | "state"
   > {
   /** Milliseconds until the run may start. */
   readonly delay?: number | undefined
@@ -164,9 +164,10 @@ export async function enqueueStarted(
 ): Promise<RunId> {
   const own = ownOptions(program, options)
   if (own.onBusy !== undefined && own.onBusy !== "reject") {
-    throw optionInvalid(
-      `onBusy "${own.onBusy}" is not for workflows with flow limits: enqueue the run, or retry it`,
-    )
+    const where = keeper.dispatcher === undefined ? "for workflows with flow limits" : "with a dispatcher"
+    const then = `Omit it, and start the run again when thread "${own.thread}" is free.`
+    const text = `Bad run option: onBusy "${own.onBusy}" is not available ${where}. ${then}`
+    throw new SuperstepError("OPTION_INVALID", text)
   }
   const input = ownInput(program, value, valueBytesOf(program, own.limits))
   await checkInput(program, input)
@@ -207,6 +208,7 @@ async function createdRun(store: Store, runId: RunId, order: Order): Promise<Cre
     // Its time begins when it may start.
     timeout: timeout === undefined ? undefined : timeout + Math.max(0, (startAt ?? now) - now),
     budget: options.budget ?? program.budget,
+    trace: options.trace,
     thread: thread && { id: thread.id, version: thread.version },
   })
   const state = thread && { ...lastingState(program.graph, thread.state), ...entry.state }
@@ -293,6 +295,11 @@ function startOf(flow: ProgramFlow | undefined, options: EnqueueOptions, now: nu
   if (flow?.batch !== undefined) return flow.batch.maxSize === 1 ? undefined : now + flow.batch.timeout
   if (startAt !== undefined) return Number(startAt)
   return delay === undefined ? undefined : now + delay
+}
+
+/** Whether the run is not due when it is created. */
+export function isDelayed({ flow }: Program, { delay, startAt }: EnqueueOptions): boolean {
+  return [delay, startAt, flow?.debounce, flow?.batch].some((one) => one !== undefined)
 }
 
 function queuedAs(

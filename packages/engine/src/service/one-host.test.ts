@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { type Context, memoryStore, node, Runtime, type Store, workflow } from "../index.ts"
 import { manualClock, settled } from "../testing/index.ts"
-import { seededRandom } from "../testing/simulation/random.ts"
+import { seededRandom } from "../testing/simulation/simulate-options.ts"
 
 /** The same store, whose answers take a random number of turns. */
 function slowStore(inner: Store, seed: number): Store {

@@ -1,15 +1,25 @@
 /** How many runs on one store are run. */
-import { type ErrorData, type RunId, type RunStatus, SuperstepError } from "../core/index.ts"
-import type {
-  Callable,
-  Clock,
-  ContextOf,
-  GraphChangePolicy,
-  PrunePolicy,
-  Store,
-  Telemetry,
+import { type ErrorData, type RunId, type RunStatus, SuperstepError, toErrorData } from "../core/index.ts"
+import {
+  adopt,
+  type Callable,
+  type Clock,
+  type ContextOf,
+  calledGraphs,
+  type Dispatcher,
+  differenceOf,
+  type GraphChangePolicy,
+  IN_FLIGHT,
+  loadRun,
+  type Program,
+  type PrunePolicy,
+  type Store,
+  type StoredRun,
+  type StoredStatus,
+  type Telemetry,
 } from "../runtime/index.ts"
 import { type OptionNames, policyProblem, shown, unknownOption } from "../runtime/internal.ts"
+import { isInternal } from "./internal-runs.ts"
 
 export interface RuntimeOptions {
   readonly store: Store
@@ -64,6 +74,12 @@ export interface RuntimeOptions {
   readonly maxTakeovers?: number | undefined
   /** Deletes finished runs: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
+  /**
+   * Brings runs to processes: `start`, `enqueue`, answers and signals have it send for a process that calls
+   * `worker.activate`, instead of
+   * executing the run here. See docs/restate.md.
+   */
+  readonly dispatcher?: Dispatcher | undefined
   /** Called when a run begins to execute here, ends, or leaves this process. `onProblem` does not get failures of runs then. */
   readonly onRun?: ((run: RuntimeRun) => void) | undefined
   /** Receives background errors: a run that cannot continue here, a store that does not answer. */
@@ -119,6 +135,7 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
   recover: true,
   maxTakeovers: true,
   retention: true,
+  dispatcher: true,
   onRun: true,
   onProblem: true,
 }
@@ -135,6 +152,8 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   const names = options.workflows.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid(`two workflows are named "${twice}"`)
+  const reserved = names.find(isInternal)
+  if (reserved !== undefined) throw invalid(`"${reserved}" is a name of an internal workflow: choose another`)
   atLeast(options, "lease", 1_000)
   atLeast(options, "hungAfter", 1_000)
   atLeast(options, "evictAfter", 0)
@@ -151,16 +170,23 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
     if (options[name] === undefined || typeof options[name] === "boolean") continue
     throw invalid(`${name} must be true or false, not ${options[name]}`)
   }
-  const { keep } = options.retention ?? {}
+  const wrong = retentionProblem(options.retention ?? {})
+  if (wrong !== undefined) throw invalid(wrong)
+}
+
+/** Why it is no policy. */
+export function retentionProblem(retention: Retention): string | undefined {
+  const { keep } = retention
   if (keep !== undefined && !(Number.isInteger(keep) && keep >= 0)) {
-    throw invalid(`retention.keep must be a whole number of at least 0, not ${keep}`)
+    return `retention.keep must be a whole number of at least 0, not ${keep}`
   }
   for (const name of ["maxAge", "eventMaxAge"] as const) {
-    const value = options.retention?.[name]
+    const value = retention[name]
     if (value !== undefined && !(value >= 0)) {
-      throw invalid(`retention.${name} must be milliseconds, at least 0, not ${value}`)
+      return `retention.${name} must be milliseconds, at least 0, not ${value}`
     }
   }
+  return undefined
 }
 
 function atLeast(options: RuntimeOptions, name: "lease" | "hungAfter" | "evictAfter", least: number): void {
@@ -198,4 +224,67 @@ const EVENTS_KEPT = 30 * 86_400_000
 /** Events from before this time are deleted. */
 export function eventsKeptFrom({ eventMaxAge = EVENTS_KEPT }: Retention, now: number): number {
   return now - eventMaxAge
+}
+
+// Finds the runs in flight that a new version of their workflow would break. Call it before you deploy.
+
+export interface GraphConflict {
+  readonly runId: RunId
+  readonly status: StoredStatus
+  /** Lines with `-` for removed, `~` for changed and `+` for added parts of the workflow. */
+  readonly difference: readonly string[]
+  /** Why it cannot continue even with `onGraphChange: "continue"`, or could not be compared; absent if it can. */
+  readonly problem?: string | undefined
+}
+
+const PAGE = 100
+
+/** Empty if every run in flight can continue with this version. */
+export async function graphConflicts(
+  store: Store,
+  workflow: Callable<never, unknown>,
+): Promise<GraphConflict[]> {
+  const { program } = workflow
+  const conflicts: GraphConflict[] = []
+  let before: RunId | undefined
+  for (;;) {
+    const runs = await store.runs({
+      workflow: program.graph.name,
+      status: IN_FLIGHT,
+      before,
+      limit: PAGE,
+    })
+    for (const row of runs) {
+      const { runId, status } = row
+      const found = await conflictOf(store, row, program)
+      if (found !== undefined) conflicts.push({ runId, status, ...found })
+    }
+    before = runs.at(-1)?.runId
+    if (runs.length < PAGE) return conflicts
+  }
+}
+
+/**
+ * Compares the run's own graph first; if the run could continue with it, the graphs of the workflows that its handlers call.
+ */
+async function conflictOf(
+  store: Store,
+  { runId, labels }: Pick<StoredRun, "runId" | "labels">,
+  program: Program,
+): Promise<Pick<GraphConflict, "difference" | "problem"> | undefined> {
+  const run = await loadRun(store, runId, program.graph)
+  const machine = run?.frames.get("")?.machine
+  if (run === undefined || machine === undefined) return undefined
+  const { lines } = differenceOf(machine, program.graph)
+  try {
+    adopt(machine, program.graph, "continue")
+  } catch (error) {
+    return { difference: lines, problem: toErrorData(error).message }
+  }
+  if (run.frames.size === 1) return lines.length === 0 ? undefined : { difference: lines }
+  const called = await calledGraphs(run, program, labels)
+  const difference = [...lines, ...called.lines]
+  if (difference.length === 0 && called.problem === undefined) return undefined
+  const { lines: _, ...rest } = called
+  return { ...rest, difference }
 }

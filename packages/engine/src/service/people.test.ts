@@ -56,6 +56,29 @@ describe("people, from any process", () => {
     await Promise.all([second.runtime.close(), third.runtime.close()])
   })
 
+  test("are heard before a deadline that passed while no process executed the run", async () => {
+    const flow = workflow("late")
+      .start(
+        node("late", (_: number, ctx: Context) =>
+          ctx.ask({ prompt: "Go?", timeout: 10_000, default: "late" }),
+        ),
+      )
+      .build()
+    const store = memoryStore()
+    const first = processOn(store, { workflows: [flow] })
+    await first.runtime.start(flow, 1, { runId: "r" })
+    await first.runtime.close()
+    const visitor = processOn(store, { workflows: [] })
+    expect(await visitor.runtime.respond("r", "r1", "in time")).toBe("stored")
+    const second = processOn(store, { workflows: [flow] })
+    await second.clock.advance(60_000)
+    await second.runtime.recover()
+    const result = second.runtime.get("r").result
+    await pass(2_000, second.clock)
+    expect((await result).outputs).toEqual(["in time"])
+    await Promise.all([visitor.runtime.close(), second.runtime.close()])
+  })
+
   test("get the same errors as where the run is: unknown, answered, not fitting", async () => {
     const store = memoryStore()
     const [a, b] = [processOn(store), processOn(store)]
@@ -145,6 +168,30 @@ describe("people, from any process", () => {
     await worker.runtime.respond("r", "r1", 5)
     expect((await worker.runtime.get("r")).outputs).toEqual([5])
     await Promise.all([clerk.runtime.close(), worker.runtime.close()])
+  })
+
+  test("pass a question on where its run is at work, and where no process executes it", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store), processOn(store, { workflows: [] })]
+    await a.runtime.start(ask, 1, { runId: "r" })
+    const passed = b.runtime.escalate("r", "r1", { to: "ada" })
+    await pass(2_000, a.clock, b.clock)
+    expect(await passed).toBe("taken")
+    expect(await b.runtime.requests({ to: "ada" })).toMatchObject([{ id: "r1" }])
+    await a.runtime.close()
+    expect(await b.runtime.escalate("r", "r1", { to: "bob", note: "Your turn." })).toBe("stored")
+    await expect(b.runtime.escalate("r", "r9", { to: "bob" })).rejects.toMatchObject({
+      code: "REQUEST_UNKNOWN",
+    })
+    const worker = processOn(store)
+    await worker.runtime.recover()
+    await settled()
+    expect(await b.runtime.requests()).toMatchObject([
+      { id: "r1", to: "bob", note: "Your turn.", outcome: "open" },
+    ])
+    await worker.runtime.respond("r", "r1", "yes", { by: "bob" })
+    expect((await worker.runtime.get("r")).outputs).toEqual(["1: yes"])
+    await Promise.all([b.runtime.close(), worker.runtime.close()])
   })
 
   test("cancel a run that is at work elsewhere", async () => {

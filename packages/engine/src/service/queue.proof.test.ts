@@ -5,9 +5,9 @@
 import { expect, inject, test } from "vitest"
 import { type Clock, memoryStore, node, Runtime, type Store, workflow } from "../index.ts"
 import { manualClock, settled } from "../testing/index.ts"
-import { seededRandom } from "../testing/simulation/random.ts"
+import { seededRandom } from "../testing/simulation/simulate-options.ts"
 
-const FLEETS = inject("isProof") ? 80 : 6
+const FLEETS = inject("isProof") ? 80 : 3
 const SEED = inject("seed")
 const BIG = 40
 const SMALL = 6

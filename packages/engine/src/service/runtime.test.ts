@@ -1,6 +1,15 @@
 /** Many runs, several processes, one store. */
 import { describe, expect, test } from "vitest"
-import { type Context, memoryStore, node, Runtime, type Store, workflow } from "../index.ts"
+import {
+  type Context,
+  memoryStore,
+  node,
+  Runtime,
+  type Store,
+  storedRetention,
+  storeRetention,
+  workflow,
+} from "../index.ts"
 import { controlled, settled } from "../testing/index.ts"
 import { ask, double, nap, pass, processOn } from "./processes.test-support.ts"
 
@@ -421,6 +430,26 @@ describe("what is kept", () => {
     await runtime.remove("r4")
     await expect(runtime.remove("r4")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
     expect(await runtime.prune({ maxAge: 0 })).toMatchObject({ count: 1 })
+    await runtime.close()
+  })
+
+  test("a policy in the store is for all its processes, in place of their own", async () => {
+    const store = memoryStore()
+    const { runtime, clock } = processOn(store, { retention: { keep: 0 } })
+    await storeRetention(store, { keep: 2 }, { by: "ada", at: 7 })
+    expect(await storedRetention(store)).toEqual({ keep: 2, setAt: 7, setBy: "ada" })
+    await expect(storeRetention(store, { keep: 0.5 }, { by: "eve", at: 8 })).rejects.toMatchObject({
+      code: "OPTION_INVALID",
+    })
+    for (let i = 0; i < 4; i++) await runtime.start(double, i)
+    await clock.advance(1_000)
+    expect((await runtime.storage()).runs).toEqual({ completed: 2 })
+    // It is read again before each sweep that deletes, once an hour.
+    await storeRetention(store, { keep: 1 }, { by: "ada", at: 9 })
+    await clock.advance(3_600_000)
+    expect((await runtime.storage()).runs).toEqual({ completed: 1 })
+    await storeRetention(store, undefined, { by: "ada", at: 10 })
+    expect(await runtime.prune()).toMatchObject({ count: 1 })
     await runtime.close()
   })
 

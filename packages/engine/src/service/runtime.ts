@@ -3,8 +3,7 @@
  * of a dead process are taken over, waiting runs are unloaded and resume on their answer or timer, and any process can
  * answer questions. `runtime/` executes one run.
  */
-import { type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
-import { loadModule } from "../core/internal.ts"
+import { type RequestId, type RunId, SuperstepError } from "../core/index.ts"
 import {
   type Fixture,
   type ForkOptions,
@@ -28,9 +27,10 @@ import {
   currentTelemetry,
   DEFAULT_LEASE,
   type Delivery,
+  type EscalateOptions,
   type EventType,
-  hasEnded,
   Keeper,
+  type PauseOptions,
   type Program,
   type RequestQuery,
   type ResumeOptions,
@@ -47,24 +47,37 @@ import {
   type StoredRequest,
   type StoredRun,
   systemClock,
+  type Telemetry,
   type UpdateOptions,
 } from "../runtime/index.ts"
 import { newRunId } from "../runtime/internal.ts"
-import { Consumers, consumerUnknown, type Subscription, type SubscriptionOptions } from "./consumers.ts"
-import { type Enqueued, type EnqueueOptions, enqueue, enqueueStarted } from "./enqueue.ts"
-import { type GraphConflict, graphConflicts } from "./graph-check.ts"
+import { Activations, type RuntimeWorker } from "./activations.ts"
+import { type Enqueued, type EnqueueOptions, enqueue, enqueueStarted, isDelayed } from "./enqueue.ts"
+import { INTERNAL_QUEUE, ownRuns } from "./internal-runs.ts"
+import { observedTelemetry, type RunObserver } from "./observed-runs.ts"
 import {
   checkRuntimeOptions,
   eventsKeptFrom,
+  type GraphConflict,
+  graphConflicts,
   prunePolicy,
   type Recovery,
   type Retention,
   type RuntimeOptions,
 } from "./options.ts"
+import { Programs, type WorkflowSource } from "./programs.ts"
+import { answerProblem, notQuarantined, notRegistered, runKept } from "./refusals.ts"
 import { ScheduleRows } from "./schedules/schedule-rows.ts"
 import { Scheduler } from "./schedules/scheduler.ts"
 import { Schedules } from "./schedules/schedules.ts"
-import type { EventHandler } from "./served-consumer.ts"
+import {
+  Consumers,
+  consumerUnknown,
+  type EventHandler,
+  type Subscription,
+  type SubscriptionOptions,
+} from "./served-consumer.ts"
+import { storedRetention } from "./stored-retention.ts"
 import { Sweeper } from "./sweeper.ts"
 
 export type StartOptions = Omit<RunOptions, "store" | "clock" | "telemetry" | "context">
@@ -76,13 +89,16 @@ export class Runtime {
   readonly store: Store
   /** When workflows are run by themselves. */
   readonly schedules: Schedules
-  readonly #programs: ReadonlyMap<string, Program>
+  /** What processes do that a dispatcher sends for. */
+  readonly worker: RuntimeWorker
+  readonly #programs: Programs
   readonly #options: RuntimeOptions
   readonly #keeper: Keeper
   readonly #sweeper: Sweeper
   readonly #consumers: Consumers
   readonly #scheduler: Scheduler
-  readonly #environment: ConstructorParameters<typeof Sweeper>[0]
+  readonly #activations: Activations
+  readonly #environment: ConstructorParameters<typeof Sweeper>[0] & { telemetry?: Telemetry | undefined }
   #closed: Promise<void> | undefined
 
   constructor(options: RuntimeOptions) {
@@ -90,7 +106,7 @@ export class Runtime {
     const { store, workflows, clock = systemClock, telemetry = currentTelemetry() } = options
     this.store = store
     this.#options = options
-    this.#programs = new Map(workflows.map(({ name, program }) => [name, program]))
+    this.#programs = new Programs(workflows)
     this.#keeper = new Keeper(store, {
       clock,
       lease: options.lease,
@@ -100,6 +116,7 @@ export class Runtime {
       beatsAtOnce: true,
       hasThread: options.recover !== false,
       onProblem: options.onProblem,
+      dispatcher: options.dispatcher,
     })
     this.#keeper.answerProblem = answerProblem
     const { onGraphChange, context: contextOf } = options
@@ -115,9 +132,21 @@ export class Runtime {
       maxIdle: options.maxIdle ?? 1_000,
       maxTakeovers: options.maxTakeovers ?? 3,
       lease: options.lease ?? DEFAULT_LEASE,
-      queues: options.queues,
-      onSweep: () => this.#scheduler.look(),
+      queues: options.queues && [...options.queues, INTERNAL_QUEUE],
+      onSweep: async () => {
+        await this.#programs.refresh()
+        await this.#scheduler.look()
+      },
+      onClaimed: options.dispatcher && ((runId) => this.#activations.supervise(runId)),
     })
+    this.#activations = new Activations({
+      ...this.#environment,
+      programs: this.#programs,
+      sweeper: this.#sweeper,
+      lease: options.lease ?? DEFAULT_LEASE,
+      onProblem: options.onProblem,
+    })
+    this.worker = this.#activations
     const rows = new ScheduleRows(this.#environment)
     this.#scheduler = new Scheduler(this.#environment, rows, this.#programs, {
       isOn: options.schedules ?? options.recover ?? true,
@@ -131,6 +160,44 @@ export class Runtime {
       programOf: (workflow) => this.#begin(workflow),
       fire: (row) => this.#scheduler.fire(row),
     })
+  }
+
+  // Workflows
+
+  /**
+   * Adds a workflow that this process can run from now on. Adding it again changes nothing; another one of the same name is
+   * refused.
+   */
+  add(workflow: Callable): void {
+    this.#checkOpen()
+    const known = this.#programs.get(workflow.name)
+    if (known !== undefined && known !== workflow.program) throw notRegistered(workflow.name, known)
+    this.#programs.add(workflow)
+  }
+
+  /**
+   * Executes the workflows of this source too, beside those of the options. Processes that share a store and a source execute
+   * a new version as soon as the source has it; runs that began with another version continue with theirs.
+   */
+  useSource(source: WorkflowSource): void {
+    this.#checkOpen()
+    this.#programs.use(source)
+  }
+
+  /** Asks the source for changes now. The runtime also does so once a second, while it has runs to look after. */
+  async refresh(): Promise<void> {
+    await this.#programs.refresh()
+  }
+
+  /** The workflow with this name, in its current version or in another one that the source has. */
+  async workflow(name: string, version?: string): Promise<Callable | undefined> {
+    if (version !== undefined) return await this.#programs.version(name, version)
+    return this.#programs.workflow(name)
+  }
+
+  /** Reports to the observer the ends of runs and tasks that begin or continue here from now on. */
+  observe(observer: RunObserver): void {
+    this.#environment.telemetry = observedTelemetry(this.#environment.telemetry, observer)
   }
 
   // Runs
@@ -162,22 +229,25 @@ export class Runtime {
     const program = this.#begin(workflow)
     const { clock, telemetry } = this.#environment
     const full = { ...options, store: this.store, clock, telemetry }
-    if (program.flow?.limits.length) return this.#startLimited<Out, State>(program, input, full)
+    if (program.flow?.limits.length || this.#options.dispatcher)
+      return this.#startLimited<Out, State>(program, input, full)
     return Run.start<Out, State>(program, input, full, streaming, this.#kept())
   }
 
   /** Through the queue: it counts from its claim on, which its limits admit at once or later. */
   #startLimited<Out, State>(program: Program, input: unknown, options: RunOptions): Run<Out, State> {
     const full = { ...options, runId: options.runId ?? newRunId() }
-    const claim = (run: StoredRun) => this.#sweeper.claimStarted(run)
+    const kept = this.#kept()
+    const claim = this.#options.dispatcher ? kept.claim : (run: StoredRun) => this.#sweeper.claimStarted(run)
     const begin = async () => {
       await this.#sweeper.setLimits()
       const runId = await enqueueStarted(this.#environment, program, input, full)
+      if (this.#activations.dispatch(runId)) return runId
       const run = await this.store.run(runId)
       if (run !== undefined) await claim(run)
       return runId
     }
-    return Run.queued<Out, State>(program, full, begin, { ...this.#kept(), claim })
+    return Run.queued<Out, State>(program, full, begin, { ...kept, claim })
   }
 
   /**
@@ -192,29 +262,66 @@ export class Runtime {
     const program = this.#begin(workflow)
     await this.#sweeper.setLimits()
     const runId = await enqueue(this.#environment, program, input, options)
-    this.#sweeper.claimSoon()
+    if (!this.#activations.dispatch(runId, isDelayed(program, options))) this.#sweeper.claimSoon()
     this.#consumers.wake()
     return runId
   }
 
   #begin(workflow: Pick<Callable, "name" | "program">): Program {
     this.#checkOpen()
-    const program = this.#programs.get(workflow.name)
-    if (program === undefined || program !== workflow.program) throw notRegistered(workflow.name, program)
+    if (!this.#programs.isKnown(workflow))
+      throw notRegistered(workflow.name, this.#programs.get(workflow.name))
     this.#sweeper.begin()
-    return program
+    return workflow.program
   }
 
-  /** Continues a stored run in this process; fails with RUN_HELD while another live process holds it. */
+  /**
+   * Pauses a run, wherever it executes or waits: it starts no task, step or sub-workflow until it is resumed. What executes
+   * finishes and is recorded. Resolves when the pause is recorded, also for a run that is paused already. `stored`: the
+   * process that executes the run did not answer within `timeout`; it pauses the run when it reads its mail.
+   */
+  async pause(runId: RunId, options: PauseOptions & CancelOptions = {}): Promise<Delivery> {
+    return await this.get(runId).pause(options)
+  }
+
+  /** Continues a paused run, in any process. Resolves when that is recorded. A run that is not paused stays as it is. */
+  resume(runId: RunId, options?: Pick<PauseOptions, "by"> & CancelOptions): Promise<Delivery>
+  /**
+   * Continues a stored run in this process, paused or not; fails with RUN_HELD while another live process holds it.
+   */
   resume<In, Out, State>(
     workflow: Callable<In, Out, State>,
     runId: RunId,
+    options?: Pick<ResumeOptions, "signal" | "takeOver">,
+  ): Run<Out, State>
+  resume(
+    first: RunId | Callable,
+    second?: RunId | (Pick<PauseOptions, "by"> & CancelOptions),
+    options?: Pick<ResumeOptions, "signal" | "takeOver">,
+  ): unknown {
+    if (typeof first === "string") return this.#unpause(first, second as Pick<PauseOptions, "by"> | undefined)
+    return this.#resumeHere(first, second as RunId, options)
+  }
+
+  async #unpause(runId: RunId, options?: Pick<PauseOptions, "by"> & CancelOptions): Promise<Delivery> {
+    const delivery = await this.get(runId).resume(options)
+    if (!this.#activations.dispatch(runId)) this.#sweeper.claimSoon()
+    return delivery
+  }
+
+  #resumeHere(
+    workflow: Callable,
+    runId: RunId,
     options: Pick<ResumeOptions, "signal" | "takeOver"> = {},
-  ): Run<Out, State> {
+  ): Run {
     const program = this.#begin(workflow)
     const { clock, telemetry, onGraphChange } = this.#environment
     const full = { ...options, store: this.store, clock, telemetry, onGraphChange }
-    return Run.resume<Out, State>(program, runId, full, this.#kept())
+    if (this.#options.dispatcher) {
+      const begin = () => this.#unpause(runId).then(() => runId)
+      return Run.queued(program, { ...full, runId }, begin, this.#kept())
+    }
+    return Run.resume(program, runId, full, this.#kept())
   }
 
   /** A run of the store, wherever it executes: await it, watch it, answer it, cancel it. */
@@ -225,12 +332,15 @@ export class Runtime {
 
   #kept() {
     const { contextOf } = this.#environment
-    return { keeper: this.#keeper, claim: (run: StoredRun) => this.#sweeper.claimFor(run), contextOf }
+    // With a dispatcher, this process executes only what it is sent for.
+    const claim = async (run: StoredRun) =>
+      this.#options.dispatcher ? undefined : await this.#sweeper.claimFor(run)
+    return { keeper: this.#keeper, claim, contextOf }
   }
 
-  /** Newest first. */
+  /** Newest first. Runs of internal workflows only if the query names their workflow. */
   runs(query: RunQuery = {}): Promise<readonly StoredRun[]> {
-    return this.#ask(() => this.store.runs(query))
+    return ownRuns(this.store, query)
   }
 
   /**
@@ -256,6 +366,7 @@ export class Runtime {
       throw new SuperstepError("OPTION_INVALID", text)
     }
     await this.#keeper.begin()
+    await this.#programs.refresh()
     await this.#sweeper.setLimits()
     await this.#scheduler.look()
     const recovery = await this.#sweeper.claimAll()
@@ -267,12 +378,9 @@ export class Runtime {
   async release(runId: RunId): Promise<void> {
     this.#checkOpen()
     if (!(await this.store.unquarantine(runId))) {
-      const row = await this.store.run(runId)
-      if (row === undefined) throw runUnknown(runId)
-      const text = `Run "${runId}" is ${row.status}, not quarantined. There is nothing to release.`
-      throw new SuperstepError("RUN_NOT_QUARANTINED", text, { run: runId })
+      throw notQuarantined(runId, await this.store.run(runId))
     }
-    this.#sweeper.soon()
+    if (!this.#activations.dispatch(runId)) this.#sweeper.soon()
   }
 
   /** Which runs in flight this version of the workflow would break. */
@@ -283,8 +391,8 @@ export class Runtime {
   // People
 
   /** Requests of all runs, oldest first; only open ones by default. */
-  requests(query: RequestQuery = {}): Promise<readonly StoredRequest[]> {
-    return this.#ask(() => this.store.requests(query))
+  async requests(query: RequestQuery = {}): Promise<readonly StoredRequest[]> {
+    return await this.store.requests(query)
   }
 
   /**
@@ -300,6 +408,17 @@ export class Runtime {
   ): Promise<Delivery> {
     this.#sweeper.begin()
     return await this.get(runId).respond(request, value, options)
+  }
+
+  /**
+   * Passes an open request of any run on to another person: it is theirs in the inbox, and subscribers get `request.opened`.
+   * Its deadline, and who is asked after that, stay as they are.
+   */
+  async escalate(runId: RunId, request: RequestId, options: EscalateOptions): Promise<Delivery> {
+    this.#sweeper.begin()
+    const delivery = await this.get(runId).escalate(request, options)
+    this.#consumers.wake()
+    return delivery
   }
 
   // Signals
@@ -361,12 +480,12 @@ export class Runtime {
   ): Promise<Subscription> {
     this.#checkOpen()
     this.#sweeper.begin()
-    return await this.#consumers.subscribe(types, options, handler as EventHandler)
+    return await this.#consumers.subscribe(types, options, handler as unknown as EventHandler)
   }
 
   /** Consumers of the store, by name: how far each is, and why it does not get further. */
-  consumers(): Promise<readonly StoredConsumer[]> {
-    return this.#ask(() => this.store.subscriptions.consumers())
+  async consumers(): Promise<readonly StoredConsumer[]> {
+    return await this.store.subscriptions.consumers()
   }
 
   /** Forgets a consumer and its position. */
@@ -396,7 +515,7 @@ export class Runtime {
     this.#checkOpen()
     const runId = await made
     const run = await this.store.run(runId)
-    if (run !== undefined) await this.#sweeper.claim(run)
+    if (!this.#activations.dispatch(runId) && run !== undefined) await this.#sweeper.claim(run)
     this.#sweeper.begin()
     return runId
   }
@@ -424,29 +543,24 @@ export class Runtime {
 
   /** Removes a run that has ended. */
   async remove(runId: RunId): Promise<void> {
-    if (await this.store.remove(runId)) return
-    const row = await this.store.run(runId)
-    if (row === undefined) throw runUnknown(runId)
-    const inFlight = !hasEnded(row)
-    const why = inFlight
-      ? `is ${row.status}: cancel it first`
-      : "is the past of a fork: remove the fork first"
-    throw new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
+    if (!(await this.store.remove(runId))) throw runKept(runId, await this.store.run(runId))
   }
 
-  /** Deletes finished runs and old events by this policy, or by the runtime's own. */
-  async prune(retention: Retention = this.#options.retention ?? {}): Promise<Amount> {
+  /** The policy by which finished runs and old events are deleted; empty: none are. */
+  get retention(): Retention {
+    return this.#options.retention ?? {}
+  }
+
+  /** Deletes finished runs and old events by this policy; without one, by that of the store, or by the runtime's own. */
+  async prune(retention?: Retention): Promise<Amount> {
     const now = this.#environment.clock.now()
-    await this.store.subscriptions.trim(eventsKeptFrom(retention, now))
-    return await this.store.prune(prunePolicy(retention, now))
+    await this.store.subscriptions.trim(eventsKeptFrom(retention ?? this.retention, now))
+    const policy = retention ?? (await storedRetention(this.store)) ?? this.retention
+    return await this.store.prune(prunePolicy(policy, now))
   }
 
-  storage(): Promise<StorageReport> {
-    return this.#ask(() => this.store.report())
-  }
-
-  async #ask<T>(question: () => T | Promise<T>): Promise<T> {
-    return await question()
+  async storage(): Promise<StorageReport> {
+    return await this.store.report()
   }
 
   // The end
@@ -467,6 +581,7 @@ export class Runtime {
 
   async #close(grace: number): Promise<void> {
     await this.#scheduler.close()
+    await this.#activations.close()
     await Promise.all([grace > 0 && this.#sweeper.drain(grace), this.#consumers.close(grace)])
     // Nothing that queues may start while the others are stopped.
     this.#keeper.places?.close()
@@ -484,17 +599,4 @@ export class Runtime {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
-}
-
-function notRegistered(name: string, known: Program | undefined): SuperstepError {
-  const text =
-    known === undefined
-      ? `This runtime does not have workflow "${name}": new Runtime({ store, workflows: [${name}, …] }).`
-      : `This runtime has another workflow under the name "${name}".`
-  return new SuperstepError("WORKFLOW_UNKNOWN", text)
-}
-
-async function answerProblem(schema: Json, value: Json): Promise<string | undefined> {
-  const tools = await loadModule(() => import("../tools/index.ts"))
-  return await tools.answerProblem(schema, value)
 }

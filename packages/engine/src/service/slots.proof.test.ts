@@ -7,9 +7,9 @@ import { agent } from "../agents/index.ts"
 import { type Clock, memoryStore, node, Runtime, type Store, workflow } from "../index.ts"
 import { type Model, providerLimits } from "../models/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
-import { seededRandom } from "../testing/simulation/random.ts"
+import { seededRandom } from "../testing/simulation/simulate-options.ts"
 
-const FLEETS = inject("isProof") ? 80 : 6
+const FLEETS = inject("isProof") ? 80 : 3
 const SEED = inject("seed")
 const RUNS = 40
 const IN_ALL = 4

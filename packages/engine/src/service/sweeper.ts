@@ -5,7 +5,7 @@
  * A run that may have killed processes is put on trial: one such run at a time, before any other, and alone if nothing else
  * executes here. A run that keeps killing processes is quarantined.
  */
-import { type ErrorData, type RunId, SuperstepError } from "../core/index.ts"
+import { type ErrorData, graphData, type RunId, SuperstepError } from "../core/index.ts"
 import {
   type Clock,
   cancelExpired,
@@ -24,16 +24,21 @@ import {
   SUSPECT,
   TICK,
 } from "../runtime/index.ts"
-import { deferred, Signal } from "../runtime/internal.ts"
+import { deferred, hasLimits, type ReadAhead, Signal } from "../runtime/internal.ts"
 import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
 import { eventsKeptFrom, prunePolicy } from "./options.ts"
+import type { Programs } from "./programs.ts"
+import { storedRetention } from "./stored-retention.ts"
 import { isGuilty, Trial } from "./trial.ts"
+import { fitsAnyVersion, Versions } from "./versions.ts"
 
 /** Runs per query. */
 const BATCH = 100
 /** Milliseconds until a run that could not continue here is retried, here or elsewhere. */
 const TRY_AGAIN = 60_000
 const PRUNE_EVERY = 3_600_000
+/** Milliseconds: a run whose timer fires within this time stays loaded, if a dispatcher would have to bring it back. */
+const STAYS = 1_000
 /** Default limit of recovered runs that execute at the same time. */
 const MAX_RECOVERED = 1_000
 /** For this many lease durations after its first sweep, a process may hold back everything else for the trial of one run. */
@@ -64,13 +69,16 @@ export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onPr
   onChanged(): void
   /** Called with every sweep. */
   onSweep(): Promise<void>
+  /** A dispatcher brings runs here: a run that only waits is unloaded at once, and what is claimed here is reported. */
+  readonly onClaimed?: ((runId: RunId) => void) | undefined
 }
 
 export class Sweeper {
   readonly #keeper: Keeper
   readonly #clock: Clock
   readonly #environment: RunEnvironment
-  readonly #programs: ReadonlyMap<string, Program>
+  readonly #programs: Programs
+  readonly #versions: Versions
   readonly #options: SweeperOptions
   /** Idle runs with the time since when; the longest idle first. */
   readonly #idle = new Map<RunHost, number>()
@@ -80,11 +88,14 @@ export class Sweeper {
   readonly #limited = new Set<RunHost>()
   /** Claims are made one after another, so that each knows how much room there is. */
   #claiming: Promise<void> = Promise.resolve()
+  /** A claim that has not begun yet. */
+  #together: Promise<Found> | undefined
   #isFilling = false
   /** There was more to claim than room. */
   #hasMore = false
   #cancelFill: (() => void) | undefined
-  #hasSetLimits = false
+  /** Programs whose limits the store has. */
+  readonly #limitsOf = new Map<string, { readonly program: Program; readonly areSet: Promise<void> }>()
   #isDraining = false
   /** A run that executed here has ended, or only waits. */
   readonly #changed = new Signal()
@@ -97,11 +108,12 @@ export class Sweeper {
   #hints: LiveService | undefined
   #closed = false
 
-  constructor(environment: RunEnvironment, programs: ReadonlyMap<string, Program>, options: SweeperOptions) {
+  constructor(environment: RunEnvironment, programs: Programs, options: SweeperOptions) {
     this.#keeper = environment.keeper
     this.#clock = environment.clock
     this.#environment = environment
     this.#programs = programs
+    this.#versions = new Versions(environment, programs, options.recover)
     this.#options = options
     this.#keeper.onStopped = async (lease, error) => {
       this.#report(lease.runId, error)
@@ -140,8 +152,15 @@ export class Sweeper {
   /** From now on it sweeps by itself. */
   begin(): void {
     if (this.#closed || this.#cancelTimer !== undefined) return
-    this.#hints ??= this.#keeper.store.live?.hints?.(this.#keeper.id, () => this.soon())
+    this.#hints ??= this.#keeper.store.live?.hints?.(this.#keeper.id, () => this.#hinted())
     this.#sweepAt(this.#clock.now() + TICK)
+  }
+
+  /** There may be mail, or a run that is free: a dispatcher brings that one. */
+  #hinted(): void {
+    if (this.#options.onClaimed === undefined) return this.soon()
+    if (this.#closed || this.#keeper.size === 0) return
+    this.#keeper.deliver().catch((error) => this.#report(undefined, error))
   }
 
   /** Sweeps before the next tick. */
@@ -165,6 +184,7 @@ export class Sweeper {
     try {
       await this.#keeper.tick()
       await this.setLimits()
+      await this.#versions.refresh()
       if (this.#options.recover) {
         await this.#evictIdle()
         await this.claimAll()
@@ -200,6 +220,7 @@ export class Sweeper {
   async claimAll(): Promise<Recovery> {
     const found = nothing()
     await this.#dismissGone()
+    await this.#versions.known()
     await this.#trySuspects(found)
     if (this.#trial?.isAlone !== true) await this.#claimOthers(found)
     return { resumed: [...found.resumed.keys()], problems: found.problems }
@@ -216,24 +237,47 @@ export class Sweeper {
     return claimed
   }
 
+  /** The same for several callers at once: those that ask before it begins share it. */
+  #claimTogether(): Promise<Found> {
+    this.#together ??= this.#claiming.then(async () => {
+      this.#together = undefined
+      const found = nothing()
+      await this.#claimOthers(found)
+      return found
+    })
+    return this.#together
+  }
+
   async #claimNext(found: Found): Promise<void> {
     if (this.#isDraining) return
     const { store, id: holder } = this.#keeper
     const { queues } = this.#options
-    const workflows = [...this.#programs.keys()]
+    const workflows = this.#programs.names()
     await this.#keeper.begin()
     for (;;) {
       const limit = Math.min(BATCH, this.#room())
       this.#hasMore = limit <= 0
       if (limit <= 0 || this.#closed) return
       const now = this.#clock.now()
-      const { runs, nextAt } = await store.queue.claimNext({ holder, workflows, queues, now, limit })
+      const without = this.#versions.elsewhere
+      const { runs, nextAt } = await store.queue.claimNext({ holder, workflows, queues, without, now, limit })
       // At once: what a store is asked in one turn it may answer together.
       await Promise.all(runs.map((run) => this.#restoreOne(run, found, () => this.#restoreClaimed(run))))
       if (runs.length === limit) continue
       if (nextAt !== undefined) this.#fillAt(nextAt)
       return
     }
+  }
+
+  /** What other processes have is known from now on. */
+  async look(): Promise<void> {
+    await this.setLimits()
+    await this.#versions.known()
+  }
+
+  /** Whether processes with another version of its workflow continue the run. */
+  isElsewhere(run: StoredRun): boolean {
+    return this.#versions.isElsewhere(run)
   }
 
   /** A run was queued here. */
@@ -261,11 +305,24 @@ export class Sweeper {
 
   /** What the workflows of this process say about limits counts from now on, also for runs that are queued already. */
   async setLimits(): Promise<void> {
-    if (this.#hasSetLimits) return
-    for (const [name, { flow }] of this.#programs) {
-      await this.#keeper.store.queue.setLimits(name, flow?.limits ?? [])
+    for (const [name, program] of this.#programs.entries()) {
+      let limits = this.#limitsOf.get(name)
+      if (limits?.program !== program) {
+        limits = { program, areSet: this.#writeLimits(name, program) }
+        this.#limitsOf.set(name, limits)
+      }
+      // Those who ask at the same time wait for the same write, and continue in the order in which they asked.
+      await limits.areSet
     }
-    this.#hasSetLimits = true
+  }
+
+  async #writeLimits(name: string, program: Program): Promise<void> {
+    try {
+      await this.#keeper.store.queue.setLimits(name, program.flow?.limits ?? [])
+    } catch (error) {
+      if (this.#limitsOf.get(name)?.program === program) this.#limitsOf.delete(name)
+      throw error
+    }
   }
 
   async #endExpired(): Promise<void> {
@@ -275,8 +332,7 @@ export class Sweeper {
   }
 
   #restoreClaimed(run: StoredRun): Promise<RunHost | undefined> {
-    const program = this.#programs.get(run.workflow) as Program
-    return restoreClaimed(run, this.#keeper, (lease) => this.#restore(program, run, lease))
+    return restoreClaimed(run, this.#keeper, (lease) => this.#restore(run, lease))
   }
 
   async #restoreOne(
@@ -288,6 +344,7 @@ export class Sweeper {
       const host = await restore()
       if (host !== undefined) {
         found.resumed.set(run.runId, host)
+        this.#options.onClaimed?.(run.runId)
         this.#claimed.add(host)
         host.onFinish(() => this.#claimed.delete(host))
       }
@@ -328,8 +385,9 @@ export class Sweeper {
     // A queued run proves nothing.
     if (this.#keeper.places !== undefined && this.#keeper.places.free <= 0) return
     for (;;) {
-      const query = { workflows: [...this.#programs.keys()], now, limit: 1, suspects: true }
-      const [run] = await store.free(query)
+      const limit = this.#versions.elsewhere.length > 0 ? BATCH : 1
+      const query = { workflows: this.#programs.names(), now, limit, suspects: true }
+      const run = (await store.free(query)).find((one) => !this.isElsewhere(one))
       if (run === undefined || this.#closed || this.#trial !== undefined) return
       const isAlone = this.#atWork() === 0 && now < this.#aloneUntil
       const host = await this.#restoreOne(run, found, () => this.claim(run))
@@ -367,13 +425,19 @@ export class Sweeper {
   }
 
   /** The same for somebody who asks for the run. One under suspicion waits until it is tried, a queued one for its turn. */
-  async claimFor(run: StoredRun): Promise<RunHost | undefined> {
-    if (run.status !== "queued" && run.takeovers < SUSPECT) return await this.claim(run)
-    const found = nothing()
+  async claimFor(run: StoredRun, ahead?: ReadAhead): Promise<RunHost | undefined> {
+    const isPlain = run.status !== "queued" || this.#isNext(run)
+    if (isPlain && run.takeovers < SUSPECT) return await this.claim(run, ahead)
     const isInTurn = run.status === "queued" && this.#serves(run) && this.#trial?.isAlone !== true
-    if (isInTurn) await this.#claimOthers(found)
+    const found = isInTurn ? await this.#claimTogether() : nothing()
     this.begin()
     return found.resumed.get(run.runId) ?? this.#keeper.host(run.runId)
+  }
+
+  /** A dispatcher brought this queued run here, and nothing has to be counted or ordered before it begins. */
+  #isNext(run: StoredRun): boolean {
+    if (this.#options.onClaimed === undefined || this.#isDraining || !this.#serves(run)) return false
+    return !hasLimits(run) && this.#keeper.places === undefined && this.#trial?.isAlone !== true
   }
 
   /** The same for a run that was started here, and is queued because it has limits. */
@@ -389,13 +453,12 @@ export class Sweeper {
   }
 
   /** Undefined if another process claimed it first, this process does not have the workflow, or the run is quarantined. */
-  async claim(run: StoredRun): Promise<RunHost | undefined> {
-    const program = this.#programs.get(run.workflow)
-    if (program === undefined) return undefined
-    return await claimRun(run, this.#keeper, (lease) => this.#restore(program, run, lease))
+  async claim(run: StoredRun, ahead?: ReadAhead): Promise<RunHost | undefined> {
+    if (!this.#programs.has(run.workflow) || this.isElsewhere(run)) return undefined
+    return await claimRun(run, this.#keeper, (lease, read) => this.#restore(run, lease, read), ahead)
   }
 
-  async #restore(program: Program, run: StoredRun, lease: Lease): Promise<RunHost | undefined> {
+  async #restore(run: StoredRun, lease: Lease, ahead?: ReadAhead): Promise<RunHost | undefined> {
     const { store } = this.#keeper
     if (isGuilty(run, this.#options.maxTakeovers)) {
       await store.quarantine(lease, this.#clock.now())
@@ -404,8 +467,13 @@ export class Sweeper {
       return undefined
     }
     try {
-      const host = await restoreRun(program, run, lease, this.#environmentOf(run))
-      if (run.flow?.lanes !== undefined) this.#limited.add(host)
+      const program = (await this.#programs.of(run)) as Program
+      if (graphData(program.graph).hash !== run.graph && (await this.#versions.leaves(run))) {
+        await store.release(lease, this.#clock.now())
+        return undefined
+      }
+      const host = await restoreRun(program, run, lease, this.#environmentOf(run), ahead)
+      if (host !== undefined && run.flow?.lanes !== undefined) this.#limited.add(host)
       return host
     } catch (error) {
       await this.#postpone(lease, error)
@@ -413,10 +481,9 @@ export class Sweeper {
     }
   }
 
-  /** A queued run that has not begun fits any version of its workflow: it was queued before a deployment. */
-  #environmentOf({ flow, seq }: StoredRun): RunEnvironment {
+  #environmentOf(run: StoredRun): RunEnvironment {
     const { onGraphChange = "fail" } = this.#environment
-    if (flow === undefined || seq > 1 || onGraphChange !== "fail") return this.#environment
+    if (!fitsAnyVersion(run) || onGraphChange !== "fail") return this.#environment
     return { ...this.#environment, onGraphChange: "continue" }
   }
 
@@ -434,7 +501,7 @@ export class Sweeper {
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
     this.#notifyChange()
-    if (this.#options.recover && this.#limited.has(host)) {
+    if (this.#options.recover && this.#leavesAtOnce(host)) {
       nextTurn(() => this.#evict(host).catch((error) => this.#report(host.runId, error)))
     }
     if (this.#options.recover && this.#idle.size > this.#options.maxIdle) {
@@ -442,6 +509,13 @@ export class Sweeper {
         this.#report(undefined, error),
       )
     }
+  }
+
+  /** It has limits that others wait for, or a dispatcher brings it back, unless its own timer fires in a moment. */
+  #leavesAtOnce(host: RunHost): boolean {
+    if (this.#limited.has(host)) return true
+    if (this.#options.onClaimed === undefined) return false
+    return (host.wakeAt() ?? Number.POSITIVE_INFINITY) > this.#clock.now() + STAYS
   }
 
   async #evictOldest(count: number): Promise<void> {
@@ -460,7 +534,11 @@ export class Sweeper {
 
   /** A run that is busy again is removed from the list; it reports when it is idle once more. */
   async #evict(host: RunHost): Promise<void> {
+    await this.#keeper.delivered(host.runId)
     if (host.isBusy) this.#idle.delete(host)
+    if (!host.isDormant()) return
+    // A run that was restored and waits again has written nothing: released as if it executed, it would be claimed without end.
+    await host.noteIdle()
     if (!host.isDormant()) return
     this.#idle.delete(host)
     this.#claimed.delete(host)
@@ -480,12 +558,14 @@ export class Sweeper {
     this.#pruned = now
     const { store } = this.#keeper
     await store.subscriptions.trim(eventsKeptFrom(retention ?? {}, now))
-    if (retention !== undefined) await store.prune(prunePolicy(retention, now))
+    const policy = (await storedRetention(store)) ?? retention
+    if (policy !== undefined) await store.prune(prunePolicy(policy, now))
   }
 
   /** Claims nothing more, and resolves when nothing executes here, or the time is over. */
   async drain(milliseconds: number): Promise<void> {
     this.#isDraining = true
+    await this.#versions.withdraw()
     const until = this.#clock.now() + milliseconds
     const isBusy = () =>
       [...this.#keeper.hosts()].some((host) => host.isBusy && !host.isResting && !host.isOver)
@@ -506,6 +586,7 @@ export class Sweeper {
     this.#cancelFill?.()
     await this.#sweeping
     await this.#claiming
+    await this.#versions.withdraw()
   }
 }
 

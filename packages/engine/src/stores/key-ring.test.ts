@@ -34,9 +34,11 @@ describe("a sealed value", () => {
   })
 
   test("is damaged with any character changed, and cut anywhere", () => {
+    // The highest bit of a character is part of the content also in the last one, whose low bits may be padding.
+    const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     const start = sealed.lastIndexOf(".") + 1
-    for (let i = start; i < sealed.length - 2; i++) {
-      const other = sealed[i] === "A" ? "B" : "A"
+    for (let i = start; sealed[i] !== "=" && i < sealed.length; i++) {
+      const other = base64[base64.indexOf(sealed[i] as string) ^ 32]
       const changed = sealed.slice(0, i) + other + sealed.slice(i + 1)
       expect(() => ring.open(changed, damaged, "record", "run", 7)).toThrow(/damaged/)
       expect(() => ring.open(sealed.slice(0, i), damaged, "record", "run", 7)).toThrow(/damaged/)

@@ -47,19 +47,18 @@ const NONE: readonly LargeValue[] = []
 export function toStoredBody(value: unknown, { codec, kind, owner, seq }: BodyPlace): StoredBody {
   const text = JSON.stringify(value)
   const bytes = Buffer.byteLength(text)
-  const seal = (body: string) => codec.seal(body, kind, owner, seq)
-  const whole = () => ({ text: seal(text), places: null, values: NONE, bytes, largeBytes: 0 })
-  if (text.length <= LARGE_VALUE) return whole()
   const paths: Path[] = []
-  measure(value, [], paths)
-  if (paths.length === 0) return whole()
+  if (text.length > LARGE_VALUE) measure(value, [], paths)
+  if (paths.length === 0) {
+    return { text: codec.seal(text, kind, owner, seq), places: null, values: NONE, bytes, largeBytes: 0 }
+  }
   const values = paths
     .map((path) => JSON.stringify(at(value, path)))
     .map((part) => ({ hash: codec.address(part), part }))
   const places = JSON.stringify(paths.map((path, i) => [path, values[i]?.hash]))
   const rest = JSON.stringify(paths.reduce(without, value))
   return {
-    text: seal(rest),
+    text: codec.seal(rest, kind, owner, seq),
     places: codec.seal(places, placesKind(kind), owner, seq),
     values: values.map(({ hash, part }) => ({ hash, text: codec.seal(part, VALUE, hash) })),
     bytes,

@@ -12,8 +12,7 @@ import {
   type RunCreated,
   storeErrors,
 } from "../runtime/index.ts"
-import { rest } from "./memory-leases.ts"
-import { setOutcome } from "./memory-mail.ts"
+import { rest, setOutcome } from "./memory-leases.ts"
 import { endOf, enterGroup, leaveGroup, type Row, type Tables, useGraph } from "./memory-rows.ts"
 import { addEvents } from "./memory-subscriptions.ts"
 

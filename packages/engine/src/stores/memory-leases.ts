@@ -1,17 +1,21 @@
 /** Who holds which run in the memory store, and which runs are free. */
+import type { RunId } from "../core/index.ts"
 import {
+  type Amount,
   type Dismissal,
   type FreeQuery,
   type Holder,
   hasEnded,
   type Idle,
   type Lease,
+  type Mail,
+  type MailOutcome,
   onlySuspect,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
 } from "../runtime/index.ts"
-import { leaveGroup, type Row, storedRun, type Tables } from "./memory-rows.ts"
+import { leaveGroup, type RequestRow, type Row, storedRun, type Tables } from "./memory-rows.ts"
 import { addEvents } from "./memory-subscriptions.ts"
 
 export function beat(tables: Tables, holder: Holder): boolean {
@@ -70,6 +74,9 @@ function suspect(rows: readonly Row[], holder: string): void {
   }
 }
 
+/** Runs that a process may execute, or has executed. */
+const CLAIMABLE: readonly Row["status"][] = ["running", "waiting"]
+
 export function free(tables: Tables, { workflows, now, limit, suspects }: FreeQuery): readonly StoredRun[] {
   const known = new Set(workflows)
   const addressed = new Set<string>()
@@ -78,7 +85,7 @@ export function free(tables: Tables, { workflows, now, limit, suspects }: FreeQu
 
   const found: Row[] = []
   for (const row of tables.inFlight) {
-    if (!known.has(row.created.workflow) || row.status === "quarantined" || row.status === "queued") continue
+    if (!known.has(row.created.workflow) || !CLAIMABLE.includes(row.status)) continue
     if (row.takeovers >= SUSPECT !== suspects) continue
     if (row.holder === undefined) {
       if (isDue(row) || addressed.has(row.runId)) found.push(row)
@@ -161,4 +168,65 @@ export function unquarantine(tables: Tables, runId: string): boolean {
 function heldRow(tables: Tables, lease: Lease): Row | undefined {
   const row = tables.runs.get(lease.runId)
   return row === undefined || row.token !== lease.token || hasEnded(row) ? undefined : row
+}
+
+// Mail in the memory store: commands to runs, and their outcomes.
+
+export function mailTo(tables: Tables, holder: string): readonly Mail[] {
+  return [...tables.mail.values()].filter(({ runId }) => tables.runs.get(runId)?.holder === holder)
+}
+
+export function mailAmount(tables: Tables, runId: RunId): Amount {
+  let count = 0
+  let bytes = 0
+  for (const { runId: addressee, command } of tables.mail.values()) {
+    if (addressee !== runId) continue
+    count++
+    bytes += JSON.stringify(command).length
+  }
+  return { count, bytes }
+}
+
+/** The request that an answer is for. */
+function requestOf(tables: Tables, { runId, command }: Mail): RequestRow | undefined {
+  return command.type === "answer" ? tables.runs.get(runId)?.requests.get(command.request) : undefined
+}
+
+export function post(tables: Tables, mail: Mail): void {
+  tables.mail.set(mail.id, mail)
+  const request = requestOf(tables, mail)
+  if (request?.outcome === "open") request.outcome = "delivering"
+}
+
+export function refuseMail(
+  tables: Tables,
+  lease: Lease,
+  id: string,
+  { code, message }: { readonly code: string; readonly message: string },
+): void {
+  const mail = tables.mail.get(id)
+  if (mail === undefined || tables.runs.get(lease.runId)?.token !== lease.token) return
+  setOutcome(tables, id, { ok: false, code, message })
+  const request = requestOf(tables, mail)
+  if (request?.outcome === "delivering") request.outcome = "open"
+}
+
+export function setOutcome(tables: Tables, id: string, outcome: MailOutcome): void {
+  const mail = tables.mail.get(id)
+  if (mail === undefined) return
+  tables.mail.delete(id)
+  tables.outcomes.set(id, { mail, outcome })
+}
+
+export function takeOutcome(tables: Tables, id: string): MailOutcome | undefined {
+  const kept = tables.outcomes.get(id)
+  tables.outcomes.delete(id)
+  return kept?.outcome
+}
+
+/** Deletes mail posted before that time whose run no longer exists, and outcomes that were never read. */
+export function dropMail(tables: Tables, before: number): void {
+  const isLeft = ({ runId, at }: Mail) => at < before && !tables.runs.has(runId)
+  for (const mail of tables.mail.values()) if (isLeft(mail)) tables.mail.delete(mail.id)
+  for (const { mail } of tables.outcomes.values()) if (isLeft(mail)) tables.outcomes.delete(mail.id)
 }

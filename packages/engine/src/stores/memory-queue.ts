@@ -92,9 +92,10 @@ function isQueued({ status }: Row): boolean {
   return status === "queued"
 }
 
-function candidates(tables: Tables, { workflows, queues, runId, now }: ClaimQuery): Row[] {
+function candidates(tables: Tables, { workflows, queues, without, runId, now }: ClaimQuery): Row[] {
   const known = new Set(workflows)
   const served = queues && new Set(queues)
+  const left = new Set(runId === undefined ? without : [])
   const addressed = new Set<string>()
   for (const mail of tables.mail.values()) addressed.add(mail.runId)
   const isDue = (row: Row) => {
@@ -108,7 +109,8 @@ function candidates(tables: Tables, { workflows, queues, runId, now }: ClaimQuer
   return [...rows].filter((row) => {
     const { workflow, flow } = row.created
     if (!known.has(workflow) || served?.has(flow?.queue ?? DEFAULT_QUEUE) === false) return false
-    if (row.status === "quarantined" || isExpired(row, now)) return false
+    if (left.has(row.graph)) return false
+    if (row.status === "quarantined" || row.status === "paused" || isExpired(row, now)) return false
     if (runId === undefined && row.takeovers >= SUSPECT) return false
     if (row.holder !== undefined) return !tables.holders.has(row.holder)
     return isDue(row) || (!isQueued(row) && addressed.has(row.runId))

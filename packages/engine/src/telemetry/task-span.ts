@@ -26,7 +26,7 @@ import type {
   ToolCallTelemetry,
 } from "../runtime/index.ts"
 import * as attr from "./attributes.ts"
-import { formatTraceparent, openTelemetry, type TelemetrySink } from "./open-telemetry.ts"
+import { formatTraceparent, openTelemetry, type TelemetrySink } from "./attributes.ts"
 
 /** What a task needs from its run. */
 export interface RunSpanScope {

@@ -12,7 +12,7 @@ import {
   parseTraceparent,
   setOpenTelemetry,
   type TelemetrySink,
-} from "./open-telemetry.ts"
+} from "./attributes.ts"
 import { type RunSpanScope, type StartedTask, TaskSpan } from "./task-span.ts"
 
 export interface TelemetryOptions {
@@ -95,7 +95,10 @@ class RunSpan implements RunTelemetry, RunSpanScope {
     const below =
       parent === undefined
         ? active
-        : openTelemetry().trace.setSpanContext(active, { ...parent, isRemote: info.resumed })
+        : openTelemetry().trace.setSpanContext(active, {
+            ...parent,
+            isRemote: info.resumed || info.path.length === 0,
+          })
     const attributes = {
       [attr.WORKFLOW_NAME]: info.workflow,
       [attr.RUN_ID]: info.runId,

@@ -1,6 +1,6 @@
 import { INVALID_SPAN_CONTEXT, TraceFlags } from "@opentelemetry/api"
 import { describe, expect, it } from "vitest"
-import { formatTraceparent, parseTraceparent } from "./open-telemetry.ts"
+import { formatTraceparent, parseTraceparent } from "./attributes.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"

@@ -1,9 +1,18 @@
 /** Strings: terminal width, safe printing and storing, cutting, suggestions, ranking, secrets. Imports nothing. */
-export { cellsOf, cellWidth, graphemes, wrapText } from "./cells.ts"
+export {
+  cellsOf,
+  cellWidth,
+  clipped,
+  cutText,
+  graphemes,
+  isInPair,
+  isPlainText,
+  plainText,
+  printable,
+  wrapText,
+} from "./cells.ts"
 export { calendarDate } from "./dates.ts"
-export { mergeByRank } from "./merge-by-rank.ts"
-export { nearest } from "./nearest.ts"
-export { clipped, cutText, isInPair, isPlainText, plainText, printable } from "./printable.ts"
+export { mergeByRank, nearest } from "./nearest.ts"
 export {
   COARSE_KEY_PATTERNS,
   isSecretName,

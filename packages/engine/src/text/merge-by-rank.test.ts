@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { mergeByRank } from "./merge-by-rank.ts"
+import { mergeByRank } from "./nearest.ts"
 
 test("orders are merged by rank: 1 / (60 + rank), summed", () => {
   const merged = mergeByRank(

@@ -21,10 +21,12 @@ export function nearest(word: string, among: Iterable<string>): string | undefin
     if (candidate === word || candidate.length === 0 || candidate.length > MAX_LENGTH) continue
     const known = candidate.toLowerCase()
     const allowed = Math.max(1, Math.floor(Math.max(written.length, known.length) / 3))
-    const typos = distance(written, known, Math.min(allowed, bestCost))
+    const typos = distance(written, known, Math.min(allowed, Math.ceil(bestCost)))
     // A word of one character has nothing left to recognize it by after a typo.
     if (typos > allowed || (typos > 0 && Math.min(written.length, known.length) < 2)) continue
-    const cost = typos + (written[0] === known[0] ? 0 : 0.5)
+    // Of equals, the one that was written with a letter too many or too few at its end.
+    const isPrefix = written.startsWith(known) || known.startsWith(written)
+    const cost = typos + (written[0] === known[0] ? 0 : 0.5) - (isPrefix ? 0.25 : 0)
     if (cost < bestCost) {
       best = candidate
       bestCost = cost
@@ -60,4 +62,26 @@ function distance(a: string, b: string, max: number): number {
 
 function at(row: readonly number[], index: number): number {
   return row[index] ?? 0
+}
+
+/** The constant of reciprocal rank fusion, at its usual value. */
+const RANK_CONSTANT = 60
+
+/**
+ * Several orders as one, by the sum of 1 / (60 + rank): scores of different searches cannot be compared. Items with the
+ * same key are one item. Equals keep the order in which they first appear.
+ */
+export function mergeByRank<Item>(
+  orders: readonly (readonly Item[])[],
+  keyOf: (item: Item) => string | number,
+): { readonly item: Item; readonly score: number }[] {
+  const merged = new Map<string | number, { item: Item; score: number }>()
+  for (const order of orders) {
+    for (const [rank, item] of order.entries()) {
+      const key = keyOf(item)
+      const { score = 0, item: first = item } = merged.get(key) ?? {}
+      merged.set(key, { item: first, score: score + 1 / (RANK_CONSTANT + rank + 1) })
+    }
+  }
+  return [...merged.values()].sort((a, b) => b.score - a.score)
 }

@@ -180,9 +180,9 @@ describe("approval by rules", () => {
   })
 
   test("hostile text does not make a pattern slow", async () => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     await verdict({ deny: [`t:${"*a".repeat(40)}*b`] }, "t", { text: "a".repeat(20_000) })
-    expect(performance.now() - began).toBeLessThan(2_000)
+    expect(process.cpuUsage(began).user / 1_000).toBeLessThan(2_000)
   })
 })
 

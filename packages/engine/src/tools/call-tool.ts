@@ -119,7 +119,7 @@ function runOnce(tool: Tool, args: unknown, call: ToolCallContext, clock: Clock)
     if (tool.timeout === undefined)
       return resultOf(tool.run(args as never, callWith(call, { signal })), call, signal)
     const timer = new AttemptTimer(clock, tool.timeout, () => stop(timedOut(tool)))
-    signal.addEventListener("abort", () => timer.end(), { once: true })
+    signal().addEventListener("abort", () => timer.end(), { once: true })
     try {
       const watched = callWith(call, { ctx: timer.watching(call.ctx), signal })
       return await resultOf(tool.run(args as never, watched), call, signal)
@@ -130,15 +130,19 @@ function runOnce(tool: Tool, args: unknown, call: ToolCallContext, clock: Clock)
 }
 
 /** Sends the values that an async generator yields as progress, and returns its result. */
-async function resultOf(returned: unknown, call: ToolCallContext, signal: AbortSignal): Promise<unknown> {
+async function resultOf(
+  returned: unknown,
+  call: ToolCallContext,
+  signal: () => AbortSignal,
+): Promise<unknown> {
   const made = await returned
   if (!isGenerator(made)) return made
   for (;;) {
     const { value, done } = await made.next()
     if (done) return value
-    if (signal.aborted) {
+    if (signal().aborted) {
       await made.return(undefined)
-      signal.throwIfAborted()
+      signal().throwIfAborted()
     }
     call.progress(value)
   }
@@ -154,9 +158,31 @@ function isGenerator(value: unknown): value is AsyncGenerator {
   )
 }
 
-/** The same call with other members. It is not copied, because reading `context` throws if the run has none. */
-export function callWith(call: ToolCallContext, changed: Partial<ToolCallContext>): ToolCallContext {
-  return Object.assign(Object.create(call), changed) as ToolCallContext
+/** Key of the path of an agent's tool call. */
+export const PATH: unique symbol = Symbol("path") as never
+
+/** The same call with other members. `context` is not copied: reading it throws if the run has none. */
+export function callWith(
+  call: ToolCallContext & { readonly [PATH]?: string | undefined },
+  changed: Partial<Pick<ToolCallContext, "progress" | "ctx">> & { readonly signal?: () => AbortSignal },
+): ToolCallContext & { readonly [PATH]?: string | undefined } {
+  const { id, agent, tool, idempotencyKey, generate } = call
+  return {
+    ...(generate !== undefined && { generate }),
+    id,
+    agent,
+    tool,
+    idempotencyKey,
+    ctx: changed.ctx ?? call.ctx,
+    progress: changed.progress ?? ((data) => call.progress(data)),
+    get signal() {
+      return changed.signal?.() ?? call.signal
+    },
+    get context() {
+      return call.context
+    },
+    [PATH]: call[PATH],
+  }
 }
 
 function timedOut({ name, timeout }: Tool): SuperstepError {

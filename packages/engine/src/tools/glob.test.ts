@@ -28,10 +28,10 @@ describe("a glob for paths", () => {
   })
 
   test("a pattern designed to hang a regular expression matches fast", () => {
-    const started = performance.now()
+    const began = process.cpuUsage()
     expect(matchesWord(`${"*a".repeat(200)}b`, "a".repeat(5_000))).toBe(false)
     expect(pathGlob(`${"**/a/".repeat(100)}b`)(`${"a/".repeat(2_000)}c`)).toBe(false)
     expect(pathGlob("{a,b}".repeat(40))("x")).toBe(false)
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(process.cpuUsage(began).user / 1_000).toBeLessThan(2_000)
   })
 })

@@ -11,16 +11,18 @@ export {
 export { type CallToolOptions, type Cut, callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
 export { type FilePart, type FilePartOptions, filePart } from "./file-part.ts"
 export { type FilesystemOptions, filesystem } from "./filesystem/filesystem.ts"
+export type { AfterEdit } from "./filesystem/write-tools.ts"
 export { matchesWord } from "./glob.ts"
 export { type ApiAnswer, type ApiOptions, type ApiToolOptions, api } from "./http/api.ts"
-export { htmlToText, type PageText } from "./http/html-text.ts"
 export { type NetworkRules, namedPrivate } from "./http/network-rules.ts"
 export { type CheckedFetchOptions, checkedFetch, type RequestLimits, type Resolve } from "./http/request.ts"
 export {
   type FetchedPage,
   type FetchOptions,
+  htmlToText,
   type PageReader,
   type PageReaderOptions,
+  type PageText,
   pageReader,
   type WebPage,
   webFetch,
@@ -35,6 +37,7 @@ export {
   webSearchFromEnv,
 } from "./http/web-search.ts"
 export { answerProblem, checkJsonSchema, jsonSchema } from "./json-schema.ts"
+export { type LspOptions, lsp } from "./lsp/lsp.ts"
 export { type MemoryOptions, memory } from "./memory/memory.ts"
 export { type Memory, type MemoryStore, memoryFile } from "./memory/memory-file.ts"
 export type {
@@ -50,8 +53,12 @@ export { withoutUncheckedPatterns } from "./schema-limits.ts"
 export { fillTemplate, headerSecrets, Masking, maskArgs } from "./secrets.ts"
 export { type ScriptOptions, type ScriptTool, script } from "./shell/script.ts"
 export { type ShellOptions, type ShellResult, shell } from "./shell/shell.ts"
+export { type InlineSkill, type SkillsOptions, skills } from "./skills.ts"
+export { type ListedTask, type TasksOptions, tasks } from "./tasks.ts"
 export { pause, type TimeLimit, untilAborted, withTimeLimit } from "./time-limit.ts"
 export {
+  type Generated,
+  type GenerateRequest,
   type ParsedArgs,
   type ProviderDefinition,
   type ProviderToolOptions,
@@ -64,3 +71,4 @@ export {
   tool,
   toolsetWith,
 } from "./tool.ts"
+export { type UserPromptOptions, type UserPromptRequest, userPrompt } from "./user-prompt.ts"

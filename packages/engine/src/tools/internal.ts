@@ -1,8 +1,11 @@
 /** Internals that other layers of the engine use, besides the public entry. */
 export { approvalVerdict } from "./approval.ts"
-export { callTool, callWith, maskError, readArgs, type ToolOutcome, toJson } from "./call-tool.ts"
+export { callTool, callWith, maskError, PATH, readArgs, type ToolOutcome, toJson } from "./call-tool.ts"
 export { contentParts, readPart } from "./file-part.ts"
 export { addressKind, hostOf } from "./http/network-rules.ts"
 export { jsonSchema } from "./json-schema.ts"
+export { LSP_TOOLS } from "./lsp/lsp.ts"
 export { schemaProblems } from "./schema-limits.ts"
 export { Masking, maskArgs } from "./secrets.ts"
+export { plainEnvironment, runProcess } from "./shell/run-process.ts"
+export { objectInput } from "./tool.ts"

@@ -13,7 +13,7 @@ async function reasonsFor(schema: Json, value: unknown): Promise<string[]> {
 }
 
 describe("patterns of a JSON Schema", () => {
-  const long = `${"a".repeat(100_000)}!`
+  const long = `${"a".repeat(20_000)}!`
 
   test.each(["^(a+)+$", "^(a|a)*$", "^(([a-z])+.)+[A-Z]([a-z])+$", "^(a|aa)+$", "^(.*)*$x"])(
     "take linear time: %s",

@@ -1,24 +1,34 @@
 /** Time limits: work that ends with its time or with its caller's signal, whether or not it listens to the signal. */
 import type { Clock, Context } from "../runtime/index.ts"
 
-/** Runs work that `signal` or `stop` can stop. What it returns after that is dropped. */
+/**
+ * Runs work that `signal` or `stop` can stop. What it returns after that is dropped. It has a signal of its own, so that its
+ * listeners end with it; most work does not read it, and a signal costs more than the rest.
+ */
 export async function stoppable<T>(
   signal: AbortSignal | undefined,
-  work: (signal: AbortSignal, stop: (reason: unknown) => void) => T | Promise<T>,
+  work: (own: () => AbortSignal, stop: (reason: unknown) => void) => T | Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted()
-  const controller = new AbortController()
+  let controller: AbortController | undefined
+  let stoppedBy: { readonly reason: unknown } | undefined
   let stop!: (reason: unknown) => void
   const stopped = new Promise<never>((_, reject) => {
     stop = (reason) => {
+      stoppedBy ??= { reason }
       reject(reason)
-      controller.abort(reason)
+      controller?.abort(reason)
     }
   })
+  const own = () => {
+    controller ??= new AbortController()
+    if (stoppedBy !== undefined) controller.abort(stoppedBy.reason)
+    return controller.signal
+  }
   const onAbort = () => stop(signal?.reason)
   signal?.addEventListener("abort", onAbort, { once: true })
   try {
-    return await Promise.race([(async () => work(controller.signal, stop))(), stopped])
+    return await Promise.race([(async () => work(own, stop))(), stopped])
   } finally {
     signal?.removeEventListener("abort", onAbort)
   }
@@ -34,7 +44,8 @@ export interface TimeLimit {
 
 export function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { clock, milliseconds, timedOut } = limit
-  return stoppable(limit.signal, async (signal, stop) => {
+  return stoppable(limit.signal, async (own, stop) => {
+    const signal = own()
     const disarm = clock.setTimer(clock.now() + milliseconds, () => stop(timedOut()))
     // Applies even if the work ignores its signal.
     signal.addEventListener("abort", disarm, { once: true })

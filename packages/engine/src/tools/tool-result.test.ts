@@ -82,9 +82,13 @@ describe("a result that would not fit in memory as JSON", () => {
     ["beside data that is not plain", () => ({ at: new Date(0), list: endless() })],
     ["in a map", () => new Map([["list", endless()]])],
   ])("is rejected and not retried: %s", (_, value) => {
-    const refused = { code: "VALUE_TOO_LARGE", retryable: false }
-    expect(() => toJson(value(), "t")).toThrow(expect.objectContaining(refused))
-    expect(() => toJson(value(), "t")).toThrow(/^Tool "t" ran, but its result is too large/)
+    expect(() => toJson(value(), "t")).toThrow(
+      expect.objectContaining({
+        code: "VALUE_TOO_LARGE",
+        retryable: false,
+        message: expect.stringMatching(/^Tool "t" ran, but its result is too large/),
+      }),
+    )
   })
 
   test("is cut if it is one string", () => {

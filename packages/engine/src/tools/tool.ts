@@ -3,6 +3,7 @@ import { type Json, jsonProblem, printJsonProblem, type RetryPolicy, SuperstepEr
 import { type Context, jsonSchemaOf, type Schema } from "../runtime/index.ts"
 import { type Validated, validate } from "../runtime/internal.ts"
 import { type Approval, type ApprovalRules, type ApprovalVerdict, checkApproval } from "./approval.ts"
+import type { FilePart } from "./file-part.ts"
 import { matchesWord } from "./glob.ts"
 import { jsonSchema } from "./json-schema.ts"
 import { schemaProblems } from "./schema-limits.ts"
@@ -37,6 +38,10 @@ export interface Tool<in Needs = unknown> {
     | undefined
   /** Whether its result is the agent's answer; the model does not see it. */
   readonly returnDirect?: boolean | undefined
+  /** Whether the model sees it only after it has searched and added it, with `search_tool` and `add_tool`. */
+  readonly deferred?: boolean | undefined
+  /** The model that reads its results: a name from the agent's `models`, or `provider/model`. Default: the agent's own. */
+  readonly model?: string | undefined
   /** Whether its failure fails the task. The failure of any other tool is a result for the model. */
   readonly fatal?: boolean | undefined
   /** Names of arguments, at any depth, that must not be journaled, logged or shown. */
@@ -63,6 +68,31 @@ export interface ToolCallContext<Needs = unknown> {
   readonly context: Needs
   /** The context of the agent's node: `ask`, `sleep`, `step`, `call`, `state`, `emit`, `log`, … */
   readonly ctx: Context
+  /**
+   * Calls the agent's model, without its conversation: for a `durable` tool. The call is recorded, and counts against the
+   * budget of the run and the limits of the agent. Absent outside of an agent.
+   */
+  generate?(request: GenerateRequest): Promise<Generated>
+}
+
+/** What a tool asks the agent's model. */
+export interface GenerateRequest {
+  readonly messages: readonly {
+    readonly role: "user" | "assistant"
+    readonly content: readonly (FilePart | { readonly type: "text"; readonly text: string })[]
+  }[]
+  readonly instructions?: string | undefined
+  readonly maxOutputTokens?: number | undefined
+  readonly temperature?: number | undefined
+  readonly stopSequences?: readonly string[] | undefined
+}
+
+export interface Generated {
+  readonly text: string
+  /** The name of the model that answered. */
+  readonly model: string
+  /** `stop`, `length`, `content-filter`, … */
+  readonly finish: string
 }
 
 /** Several tools with shared instructions and resources. */
@@ -72,10 +102,21 @@ export interface Toolset {
   tools(ctx: Context): readonly Tool[] | Promise<readonly Tool[]>
   /** Added to the agent's own instructions. */
   readonly instructions?: string | undefined
+  /** Called when a task of an agent ends, with the context that `tools` received. */
+  taskEnded?(ctx: Context): Promise<void> | void
   close?(): Promise<void> | void
 }
 
-type SharedOptions = "timeout" | "retry" | "idempotent" | "durable" | "fatal" | "secret" | "returnDirect"
+type SharedOptions =
+  | "timeout"
+  | "retry"
+  | "idempotent"
+  | "durable"
+  | "fatal"
+  | "secret"
+  | "returnDirect"
+  | "deferred"
+  | "model"
 
 export interface ToolOptions<Args, Needs = unknown> extends Pick<Tool, SharedOptions> {
   /** Letters, digits, `_` and `-`, at most 64: what every provider accepts. */
@@ -214,12 +255,25 @@ export interface ToolsetChanges {
   readonly tools?: readonly string[] | undefined
   /** Instructions to use instead; `{ORIGINAL_INSTRUCTIONS}` is replaced by the toolset's own. */
   readonly instructions?: string | undefined
+  /** The tools that the model sees only after it has searched and added them: true for all, or their names, with `*`. */
+  readonly defer?: true | readonly string[] | undefined
+  /** The model that reads the results of its tools. */
+  readonly model?: string | undefined
 }
 
 const ORIGINAL = "{ORIGINAL_INSTRUCTIONS}"
 
-/** A toolset with fewer tools or with other instructions. */
-export function toolsetWith(toolset: Toolset, { tools: names, instructions }: ToolsetChanges): Toolset {
+/** A toolset with fewer tools, with other instructions, with deferred tools, or with a model for its results. */
+export function toolsetWith(changed: Toolset | Tool, changes: ToolsetChanges): Toolset {
+  const toolset: Toolset = "run" in changed ? { name: changed.name, tools: () => [changed] } : changed
+  const { tools: names, instructions, defer = [], model } = changes
+  const isDeferred = (name: string) => defer === true || defer.some((pattern) => matchesWord(pattern, name))
+  const withChanges = (one: Tool): Tool => {
+    const deferred = isDeferred(one.name)
+    return deferred || model !== undefined
+      ? { ...one, ...(deferred && { deferred }), ...(model && { model }) }
+      : one
+  }
   return {
     name: toolset.name,
     // A getter, because some toolsets load their instructions from a server.
@@ -227,12 +281,13 @@ export function toolsetWith(toolset: Toolset, { tools: names, instructions }: To
       return instructions?.replaceAll(ORIGINAL, () => toolset.instructions ?? "") ?? toolset.instructions
     },
     async tools(ctx) {
-      const all = await toolset.tools(ctx)
+      const all = (await toolset.tools(ctx)).map(withChanges)
       if (names === undefined) return all
       const unused = names.filter((pattern) => !all.some(({ name }) => matchesWord(pattern, name)))
       for (const pattern of unused) ctx.log("warn", `"${pattern}" matches no tool of "${toolset.name}".`)
       return all.filter(({ name }) => names.some((pattern) => matchesWord(pattern, name)))
     },
+    ...(toolset.taskEnded && { taskEnded: (ctx: Context) => toolset.taskEnded?.(ctx) }),
     ...(toolset.close && { close: () => toolset.close?.() }),
   }
 }

@@ -5,34 +5,80 @@
  * K2 A call whose signal is aborted is cancelled at the server, and rejects with the signal's reason.
  * K3 An error names the server and has its stderr, but never a header or a secret variable.
  */
-import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js"
-import { DEFAULT_INHERITED_ENV_VARS, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import type { AnySchema, SchemaOutput } from "@modelcontextprotocol/sdk/server/zod-compat.js"
+import { AsyncLocalStorage } from "node:async_hooks"
 import {
+  Client,
+  type ClientCapabilities,
+  type CreateMessageRequest,
+  type ElicitRequest,
   type JSONRPCMessage,
   type Progress,
-  ProgressNotificationSchema,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Root,
   type ServerCapabilities,
-} from "@modelcontextprotocol/sdk/types.js"
+  SSEClientTransport,
+  SseError,
+  type StandardSchemaV1,
+  StreamableHTTPClientTransport,
+  specTypeSchemas,
+} from "@modelcontextprotocol/client"
+import { DEFAULT_INHERITED_ENV_VARS, StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import type { SuperstepError } from "@superstep/engine"
 import { cutText } from "@superstep/engine/text"
 import { type Masking, namedPrivate, type Resolve } from "@superstep/engine/tools"
 import { VERSION } from "../version.ts"
-import { disconnected, explain, isLost, issueIn, notSent } from "./connection-errors.ts"
-import { guardedFetch, tooLarge } from "./guarded-fetch.ts"
-import { isProgram, type McpProgram, type McpServerAddress, secretsOf, serverName } from "./server-address.ts"
+import {
+  disconnected,
+  explain,
+  guardedFetch,
+  isLost,
+  issueIn,
+  notSent,
+  tooLarge,
+} from "./connection-errors.ts"
+import { authProvider } from "./oauth.ts"
+import {
+  isProgram,
+  type McpProgram,
+  type McpServerAddress,
+  type ServerSecrets,
+  serverName,
+} from "./server-address.ts"
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Answers what the server asks during the call. Absent: it may ask nothing. */
+  readonly asked?: Asked | undefined
 }
+
+/** A question of a server during a call. */
+export type ServerQuestion =
+  | Pick<ElicitRequest, "method" | "params">
+  | Pick<CreateMessageRequest, "method" | "params">
+export type Asked = (question: ServerQuestion) => Promise<Record<string, unknown>>
+
+/** What a server may ask of its client. */
+export interface Offers {
+  readonly elicitation: boolean
+  readonly sampling: boolean
+  readonly roots: readonly Root[]
+}
+
+export type Era = "auto" | "legacy" | "modern"
 
 export interface ConnectionOptions {
   readonly maxMessage: number
   readonly resolve?: Resolve | undefined
+  readonly offers: Offers
+  readonly era: Era
+  /** Milliseconds to wait for a program to say which revision it speaks. */
+  readonly probeTimeout: number
+  readonly secrets: ServerSecrets
 }
+
+const MODERN = "2026-07-28"
 
 /** Disables the timeouts of the SDK: ours use our clock. */
 const NO_LIMIT = 2 ** 31 - 1
@@ -40,12 +86,14 @@ const MAX_STDERR = 2_000
 
 export class Connection {
   readonly server: string
-  readonly hidden: Masking
+  readonly #secrets: ServerSecrets
   readonly #client: Client
   readonly #transport: McpTransport
   readonly #maxMessage: number
   readonly #underWay = new Set<AbortController>()
   readonly #progress = new Map<string, (progress: Progress) => void>()
+  readonly #asked = new Set<Asked>()
+  readonly #era: Era
   #calls = 0
   #stderr = ""
   #badLine: string | undefined
@@ -54,26 +102,31 @@ export class Connection {
   #onGone: ((error: Error) => void) | undefined
   #onToolsChanged: (() => void) | undefined
 
-  constructor(address: McpServerAddress, { maxMessage, resolve }: ConnectionOptions) {
+  constructor(address: McpServerAddress, options: ConnectionOptions) {
+    const { maxMessage, era, offers, probeTimeout } = options
     this.server = serverName(address)
-    this.hidden = secretsOf(address)
+    this.#secrets = options.secrets
     this.#maxMessage = maxMessage
-    this.#transport = makeTransport(address, {
-      maxMessage,
-      resolve,
-      onRefused: (error) => {
-        this.#refused = error
-      },
+    this.#transport = makeTransport(address, options, (error) => {
+      this.#refused = error
     })
+    this.#era = this.#transport instanceof SSEClientTransport ? "legacy" : era
+    const probe =
+      this.#transport instanceof StdioClientTransport ? { timeoutMs: probeTimeout } : { timeoutMs: NO_LIMIT }
     this.#client = new Client(
       { name: "superstep", version: VERSION },
-      // The SDK itself would fetch the first page of the list only.
       {
+        capabilities: capabilitiesOf(offers),
+        versionNegotiation: { mode: this.#era === "modern" ? { pin: MODERN } : this.#era, probe },
+        // The rounds of a call are recorded by its caller.
+        inputRequired: { autoFulfill: false },
+        // The SDK itself would fetch the first page of the list only.
         listChanged: {
           tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#onToolsChanged?.() },
         },
       },
     )
+    this.#answerQuestions(offers)
     this.#transport.onmessage = (message) => this.#onMessage(message)
     this.#client.onclose = () => this.#end(disconnected(this.#context()))
     this.#client.onerror = (error) => this.#onError(error)
@@ -82,6 +135,38 @@ export class Connection {
         this.#stderr = (this.#stderr + String(chunk)).slice(-2 * MAX_STDERR)
       })
     }
+  }
+
+  /** Up to revision 2025-11-25 servers ask in requests of their own, later ones in the results of calls. */
+  #answerQuestions({ elicitation, sampling, roots }: Offers): void {
+    const ask = (question: ServerQuestion) => this.#callInQuestion(question.method)(question)
+    if (elicitation) {
+      this.#client.setRequestHandler(
+        "elicitation/create",
+        async ({ method, params }) => (await ask({ method, params })) as never,
+      )
+    }
+    if (sampling) {
+      this.#client.setRequestHandler(
+        "sampling/createMessage",
+        async ({ method, params }) => (await ask({ method, params })) as never,
+      )
+    }
+    if (roots.length > 0) this.#client.setRequestHandler("roots/list", () => ({ roots: [...roots] }))
+  }
+
+  /**
+   * The call during which a server asks. Over HTTP the question arrives in the answer to the call; a program does not say,
+   * so it may ask only while a single call is pending: a question must not reach another run.
+   */
+  #callInQuestion(method: string): Asked {
+    const own = currentCall.getStore()
+    if (own !== undefined && this.#asked.has(own)) return own
+    const [only, another] = this.#asked
+    if (only !== undefined && another === undefined) return only
+    const why =
+      only === undefined ? "no call is pending" : "several calls are pending, and it does not say which"
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `${method} is refused: ${why}.`)
   }
 
   /** Completes the handshake. If it fails, the connection is closed. */
@@ -93,6 +178,19 @@ export class Connection {
       await this.close().catch(() => undefined)
       throw reason
     }
+  }
+
+  /** Whether a program that ended may have ended because of the question which revision it speaks. */
+  get mayBeLegacy(): boolean {
+    return this.#era === "auto" && this.#transport instanceof StdioClientTransport
+  }
+
+  get isModern(): boolean {
+    return this.#client.getProtocolEra() === "modern"
+  }
+
+  get hidden(): Masking {
+    return this.#secrets.masking
   }
 
   get capabilities(): ServerCapabilities {
@@ -125,11 +223,11 @@ export class Connection {
     this.#onToolsChanged = callback
   }
 
-  async request<S extends AnySchema>(
+  async request<S extends StandardSchemaV1>(
     { method, params = {} }: { readonly method: string; readonly params?: Record<string, unknown> },
     schema: S,
-    { signal, onProgress }: RequestOptions = {},
-  ): Promise<SchemaOutput<S>> {
+    { signal, onProgress, asked }: RequestOptions = {},
+  ): Promise<StandardSchemaV1.InferOutput<S>> {
     if (this.#gone !== undefined) throw notSent(this.#context())
     signal?.throwIfAborted()
     // Its own controller: the SDK never removes its listener from a signal.
@@ -139,10 +237,12 @@ export class Connection {
     this.#underWay.add(call)
     const progressToken = `call-${++this.#calls}`
     if (onProgress !== undefined) this.#progress.set(progressToken, onProgress)
+    if (asked !== undefined) this.#asked.add(asked)
     const meta = onProgress === undefined ? {} : { _meta: { ...(params._meta as object), progressToken } }
     try {
-      const options = { signal: call.signal, timeout: NO_LIMIT }
-      return await this.#client.request({ method, params: { ...params, ...meta } }, schema, options)
+      const options = { signal: call.signal, timeout: NO_LIMIT, allowInputRequired: asked !== undefined }
+      const send = () => this.#client.request({ method, params: { ...params, ...meta } }, schema, options)
+      return await (asked === undefined ? send() : currentCall.run(asked, send))
     } catch (error) {
       signal?.throwIfAborted()
       if (this.#refused !== undefined) throw this.#refused
@@ -153,6 +253,7 @@ export class Connection {
       throw reason
     } finally {
       this.#underWay.delete(call)
+      if (asked !== undefined) this.#asked.delete(asked)
       this.#progress.delete(progressToken)
       signal?.removeEventListener("abort", onAbort)
     }
@@ -161,9 +262,10 @@ export class Connection {
   /** In the order of arrival: the SDK would handle an answer before the progress in front of it, and drop that. */
   #onMessage(message: JSONRPCMessage): void {
     if (!("method" in message) || message.method !== "notifications/progress") return
-    const { success, data } = ProgressNotificationSchema.safeParse(message)
-    if (!success || typeof data.params.progressToken !== "string") return
-    this.#progress.get(data.params.progressToken)?.(data.params)
+    const parsed = specTypeSchemas.ProgressNotification["~standard"].validate(message)
+    if (parsed.issues !== undefined) return
+    const { params } = parsed.value
+    if (typeof params.progressToken === "string") this.#progress.get(params.progressToken)?.(params)
   }
 
   #onError(error: Error): void {
@@ -206,32 +308,46 @@ async function endSession(transport: StreamableHTTPClientTransport): Promise<voi
   clearTimeout(timer)
 }
 
-type McpTransport = StdioClientTransport | StreamableHTTPClientTransport | SSEClientTransport
+/** The call whose messages are being handled. */
+const currentCall = new AsyncLocalStorage<Asked>()
 
-interface TransportOptions extends ConnectionOptions {
-  /** Called if an address is refused. */
-  readonly onRefused: (error: SuperstepError) => void
+function capabilitiesOf({ elicitation, sampling, roots }: Offers): ClientCapabilities {
+  return {
+    ...(elicitation && { elicitation: { form: {}, url: {} } }),
+    ...(sampling && { sampling: {} }),
+    ...(roots.length > 0 && { roots: {} }),
+  }
 }
+
+/** Of a class of its own: the SDK would start a second process to ask which revision a `StdioClientTransport` speaks. */
+class ProgramTransport extends StdioClientTransport {}
+
+type McpTransport = StdioClientTransport | StreamableHTTPClientTransport | SSEClientTransport
 
 function makeTransport(
   address: McpServerAddress,
-  { maxMessage, resolve, onRefused }: TransportOptions,
+  { maxMessage, resolve, secrets }: ConnectionOptions,
+  onRefused: (error: SuperstepError) => void,
 ): McpTransport {
   if (isProgram(address)) return programTransport(address, maxMessage)
   const { transport = "streamable-http", headers = {} } = address
   const url = new URL(address.url)
   const allowPrivate = address.allowPrivate ?? namedPrivate(url)
   const network = { allowPrivate, resolve }
+  const own = { url, headers }
   const options = {
-    fetch: guardedFetch({ server: serverName(address), maxMessage, network, onRefused }),
+    fetch: guardedFetch({ server: serverName(address), own, maxMessage, network, onRefused }),
     requestInit: { headers: { ...headers } },
+    ...(address.oauth !== undefined && {
+      authProvider: authProvider({ ...address, oauth: address.oauth }, secrets),
+    }),
   }
   if (transport === "sse") return new SSEClientTransport(url, options)
   return new StreamableHTTPClientTransport(url, options)
 }
 
 function programTransport({ command, args = [], env, cwd }: McpProgram, maxMessage: number) {
-  return new StdioClientTransport({
+  return new ProgramTransport({
     command,
     args: [...args],
     env: environment(env ?? {}),

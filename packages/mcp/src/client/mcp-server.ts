@@ -1,10 +1,13 @@
 /** A server as a toolset uses it: requests with timeouts, on a connection that all tasks share. */
+import { basename, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import type { Root } from "@modelcontextprotocol/client"
 import { type Clock, isSuperstepError, SuperstepError, systemClock } from "@superstep/engine"
 import { cutText } from "@superstep/engine/text"
 import { type Masking, pause, type Resolve, untilAborted, withTimeLimit } from "@superstep/engine/tools"
-import { Connection } from "./connection.ts"
+import { Connection, type Era, type Offers } from "./connection.ts"
 import { isUndelivered, notReady, timedOut } from "./connection-errors.ts"
-import { filledAddress, type McpServerAddress, secretsOf, serverName } from "./server-address.ts"
+import { filledAddress, type McpServerAddress, ServerSecrets, serverName } from "./server-address.ts"
 
 export interface McpServerOptions {
   /** Timeout of a call in milliseconds, including the wait for a reconnect. Default 60,000. */
@@ -14,37 +17,52 @@ export interface McpServerOptions {
   /** Maximum bytes of one message of the server. A program that sends more is ended. Default 10,000,000. */
   readonly maxMessage?: number | undefined
   readonly reconnect?: ReconnectPolicy | undefined
+  /** Folders that the server may know about: it gets their paths, and decides what to do there. Default: none. */
+  readonly roots?: readonly string[] | undefined
+  /**
+   * The revision of the protocol. Default `auto`: the server is asked; one that does not know the question speaks 2025-11-25
+   * or an earlier one.
+   */
+  readonly revision?: "auto" | "2025-11-25" | "2026-07-28" | undefined
   /** Resolves host names. Default: the system's resolver. */
   readonly resolve?: Resolve | undefined
   readonly clock?: Clock | undefined
 }
 
+/** Milliseconds that a program has to say which revision it speaks. */
+const MAX_PROBE = 5_000
+
 /** Characters of a server's instructions that an agent reads. */
 const MAX_INSTRUCTIONS = 20_000
 
+type LimitedWork<T> = (met: (connection: Connection) => void, signal: AbortSignal) => Promise<T>
+
 export class McpServer {
   readonly name: string
-  readonly #address: McpServerAddress
+  readonly roots: readonly Root[]
+  readonly #secrets: ServerSecrets
   readonly #shared: SharedConnection
   readonly #clock: Clock
   readonly #timeout: number
-  #hidden: Masking | undefined
   #instructions: string | undefined
 
-  constructor(address: McpServerAddress, options: McpServerOptions) {
+  constructor(address: McpServerAddress, options: McpServerOptions, asks: Omit<Offers, "roots">) {
     const { timeout = 60_000, connectTimeout = 30_000, maxMessage = 10_000_000 } = options
-    const { reconnect = {}, resolve, clock = systemClock } = options
+    const { reconnect = {}, resolve, clock = systemClock, roots = [], revision = "auto" } = options
     this.name = serverName(address)
-    this.#address = address
+    this.roots = roots.map(rootOf)
     this.#clock = clock
     this.#timeout = timeout
-    this.#shared = new SharedConnection(address, { clock, maxMessage, connectTimeout, resolve, reconnect })
+    const offers = { ...asks, roots: this.roots }
+    const era = revision === "auto" ? revision : revision === "2026-07-28" ? "modern" : "legacy"
+    const limits = { maxMessage, connectTimeout, reconnect }
+    this.#secrets = new ServerSecrets(address)
+    const secrets = this.#secrets
+    this.#shared = new SharedConnection(address, { ...limits, clock, resolve, offers, era, secrets })
   }
 
-  /** Only read after the server has answered, so that the variables of its address are set. */
   get hidden(): Masking {
-    this.#hidden ??= secretsOf(filledAddress(this.#address))
-    return this.#hidden
+    return this.#secrets.masking
   }
 
   /** The server's instructions, once it is connected. */
@@ -52,29 +70,50 @@ export class McpServer {
     return this.#instructions
   }
 
-  async request<T>(
+  /** One request, within the time limit. */
+  request<T>(
     what: string,
     ask: (connection: Connection, signal: AbortSignal) => Promise<T>,
-    options: { readonly signal?: AbortSignal | undefined } = {},
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<T> {
+    const work: LimitedWork<T> = (met, limited) =>
+      this.connected((connection) => {
+        met(connection)
+        return ask(connection, limited)
+      }, limited)
+    return this.limited(what, work, signal)
+  }
+
+  /** Work within the time limit. It reports the connection, which may know why the server does not answer. */
+  limited<T>(what: string, work: LimitedWork<T>, signal?: AbortSignal): Promise<T> {
     let met: Connection | undefined
     const limit = {
       clock: this.#clock,
       milliseconds: this.#timeout,
-      signal: options.signal,
+      signal,
       timedOut: () =>
         met === undefined
           ? notReady(this.name, this.#timeout)
           : timedOut(this.name, what, this.#timeout, met.complaint),
     }
-    return await withTimeLimit(limit, (signal) =>
-      this.#shared.use((connection) => {
+    return withTimeLimit(limit, (limited) =>
+      work((connection) => {
         met = connection
-        const { instructions } = connection
-        this.#instructions = instructions && cutText(this.hidden.text(instructions), MAX_INSTRUCTIONS)
-        return ask(connection, signal)
-      }, signal),
+      }, limited),
     )
+  }
+
+  /** Work on the shared connection. It has no time limit. */
+  connected<T>(work: (connection: Connection) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#shared.use((connection) => {
+      const { instructions } = connection
+      this.#instructions = instructions && cutText(this.hidden.text(instructions), MAX_INSTRUCTIONS)
+      return work(connection)
+    }, signal)
+  }
+
+  pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    return pause(this.#clock, milliseconds, signal)
   }
 
   close(): Promise<void> {
@@ -93,6 +132,9 @@ export interface ReconnectPolicy {
 
 interface SharedConnectionOptions {
   readonly clock: Clock
+  readonly offers: Offers
+  readonly era: Era
+  readonly secrets: ServerSecrets
   readonly maxMessage: number
   readonly connectTimeout: number
   readonly resolve?: Resolve | undefined
@@ -108,6 +150,8 @@ interface SharedConnectionOptions {
  * S3 Permanent errors (no such program, wrong credentials) are not retried.
  * S4 A request that never reached the server is repeated once, on a new connection. One that may have reached it is not:
  *    the caller gets the error.
+ * S5 A program that ends when it is asked for its revision is started again, and not asked. What is known about the revision
+ *    stays known.
  */
 class SharedConnection {
   readonly #address: McpServerAddress
@@ -116,10 +160,12 @@ class SharedConnection {
   #life = new AbortController()
   #failures = 0
   #notBefore = 0
+  #era: Era
 
   constructor(address: McpServerAddress, options: SharedConnectionOptions) {
     this.#address = address
     this.#options = options
+    this.#era = options.era
   }
 
   async use<T>(work: (connection: Connection) => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -175,16 +221,22 @@ class SharedConnection {
   }
 
   async #connectOnce(life: AbortSignal): Promise<Connection> {
-    const { clock, maxMessage, resolve, connectTimeout: milliseconds } = this.#options
-    const connection = new Connection(filledAddress(this.#address), { maxMessage, resolve })
+    const { clock, maxMessage, resolve, connectTimeout: milliseconds, offers, secrets } = this.#options
+    const probeTimeout = Math.min(MAX_PROBE, Math.ceil(milliseconds / 2))
+    const options = { maxMessage, resolve, offers, era: this.#era, probeTimeout, secrets }
+    const connection = new Connection(filledAddress(this.#address), options)
     const timedOut = () => notReady(serverName(this.#address), milliseconds, connection.complaint)
     try {
       await withTimeLimit({ clock, milliseconds, signal: life, timedOut }, () => connection.open())
-      return connection
     } catch (error) {
       connection.close().catch(() => undefined)
-      throw error
+      if (!connection.mayBeLegacy || !isSuperstepError(error, "MCP_DISCONNECTED")) throw error
+      // S5
+      this.#era = "legacy"
+      return await this.#connectOnce(life)
     }
+    if (this.#era === "auto" && !connection.isModern) this.#era = "legacy"
+    return connection
   }
 
   #failed(): void {
@@ -207,4 +259,8 @@ class SharedConnection {
     const connection = await current?.catch(() => undefined)
     await connection?.close()
   }
+}
+
+function rootOf(folder: string): Root {
+  return { uri: pathToFileURL(resolve(folder)).href, name: basename(resolve(folder)) }
 }

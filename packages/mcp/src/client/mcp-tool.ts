@@ -1,24 +1,21 @@
-/** One tool of a server as a tool of an agent, and its results as data that a model can read. */
-import {
-  type CallToolResult,
-  CallToolResultSchema,
-  type ContentBlock,
-  type Tool as ListedTool,
-  type Progress,
-} from "@modelcontextprotocol/sdk/types.js"
+/** The tools of a server as tools of an agent: their list, their names and their schemas. */
+import { createHash } from "node:crypto"
+import { type Tool as ListedTool, specTypeSchemas } from "@modelcontextprotocol/client"
 import { isSuperstepError, type Json, type Schema, SuperstepError } from "@superstep/engine"
 import { clipped, cutText } from "@superstep/engine/text"
 import {
   type Approval,
   jsonSchema,
+  matchesWord,
   type Tool,
-  type ToolCallContext,
   tool,
   withoutUncheckedPatterns,
 } from "@superstep/engine/tools"
+import type { Connection } from "./connection.ts"
 import type { McpServer } from "./mcp-server.ts"
+import { callMcpTool, type InteractionOptions } from "./tool-rounds.ts"
 
-export interface McpToolPolicies {
+export interface McpToolPolicies extends InteractionOptions {
   readonly approval?: Approval | undefined
   readonly trustHints?: boolean | undefined
 }
@@ -45,13 +42,14 @@ export function mcpTool(
     parameters: inputSchema as Json,
     approval: policies.approval,
     idempotent: policies.trustHints === true && isRepeatable ? true : undefined,
+    durable: true,
     run: (args: Readonly<Record<string, unknown>>, call) => {
       const { unchecked } = checkable(inputSchema as Json)
       if (unchecked.length > 0) {
         const text = `Arguments of "${name}" are sent to the MCP server "${server.name}" without a check of patterns that cannot be matched in linear time. The server checks them.`
         call.ctx.log("warn", text, { patterns: unchecked.map((pattern) => clipped(pattern, 200)) })
       }
-      return callMcpTool(server, listed.name, args, call)
+      return callMcpTool(server, listed.name, args, call, policies)
     },
   })
 }
@@ -99,114 +97,141 @@ function checkable(schema: Json): Checkable {
   return made
 }
 
-async function callMcpTool(
-  server: McpServer,
-  name: string,
-  args: Readonly<Record<string, unknown>>,
-  { signal, ctx, tool: shownAs, idempotencyKey }: ToolCallContext,
-): Promise<Json> {
-  const params = { name, arguments: args, _meta: { "superstep/idempotency-key": idempotencyKey } }
-  const onProgress = (progress: Progress) =>
-    ctx.log("info", server.hidden.text(`${shownAs}: ${progressText(progress)}`), numbers(progress))
-  const result = await server.request(
-    `the call of "${name}"`,
-    (connection, limited) =>
-      connection.request({ method: "tools/call", params }, CallToolResultSchema, {
-        signal: limited,
-        onProgress,
-      }),
-    { signal },
-  )
-  if (result.isError === true) {
-    // The tool failed: the model reads why. Repeating the same call would fail again.
-    throw new SuperstepError("MCP_TOOL_FAILED", server.hidden.text(failureText(result)), { retryable: false })
+// The tools of a server. The list is cached until the server reports a change or disconnects; a list that changes while it is
+// being read is read again by the next caller. A tool that violates the protocol is skipped, the others stay.
+
+export interface ToolList {
+  readonly tools: readonly ListedTool[]
+  /** Why tools were skipped. */
+  readonly problems: readonly string[]
+}
+
+export class CachedToolList {
+  #connection: Connection | undefined
+  #cached: ToolList | undefined
+  #changes = 0
+
+  async get(connection: Connection, signal: AbortSignal): Promise<ToolList> {
+    if (this.#connection !== connection) {
+      this.#connection = connection
+      this.#changed()
+      connection.onToolsChanged(() => this.#changed())
+    }
+    if (this.#cached !== undefined) return this.#cached
+    const before = this.#changes
+    const list = await readTools(connection, signal)
+    if (this.#changes === before) this.#cached = list
+    return list
   }
-  return server.hidden.json(toolValue(result))
+
+  #changed(): void {
+    this.#cached = undefined
+    this.#changes += 1
+  }
 }
 
-function progressText({ progress, total, message }: Progress): string {
-  return message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`)
+async function readTools(connection: Connection, signal: AbortSignal): Promise<ToolList> {
+  const tools = new Map<string, ListedTool>()
+  const problems: string[] = []
+  // Not the SDK's schema of the whole list: one invalid tool would reject it.
+  for (const one of await everyPage(connection, "tools", signal)) {
+    const parsed = specTypeSchemas.Tool["~standard"].validate(one)
+    if (parsed.issues !== undefined) problems.push(`${nameIn(one)} violates the protocol`)
+    else if (tools.has(parsed.value.name)) problems.push(`"${parsed.value.name}" is listed twice`)
+    else tools.set(parsed.value.name, parsed.value)
+  }
+  return { tools: [...tools.values()], problems }
 }
 
-function numbers({ progress, total }: Progress): Json {
-  return total === undefined ? { progress } : { progress, total }
+function nameIn(one: unknown): string {
+  const { name } = (one ?? {}) as { name?: unknown }
+  return typeof name === "string" ? `"${name}"` : "a tool without a name"
 }
+
+const MAX_PAGES = 1_000
+
+/** A whole list of a server, page by page; empty if the server has none. An endless list is an error. */
+export async function everyPage(
+  connection: Connection,
+  kind: "tools" | "prompts" | "resources",
+  signal: AbortSignal | undefined,
+): Promise<unknown[]> {
+  if (connection.capabilities[kind] === undefined) return []
+  const items: unknown[] = []
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  do {
+    signal?.throwIfAborted()
+    const params = cursor === undefined ? {} : { cursor }
+    const page = await connection.request({ method: `${kind}/list`, params }, specTypeSchemas.Result, {
+      signal,
+    })
+    const part = (page as Readonly<Record<string, unknown>>)[kind]
+    if (!Array.isArray(part)) throw invalid(`returned no list of ${kind}`)
+    items.push(...part)
+    cursor = typeof page.nextCursor === "string" ? page.nextCursor : undefined
+    if (cursor !== undefined && (seen.has(cursor) || seen.size >= MAX_PAGES))
+      throw invalid(`never ends its list of ${kind}`)
+    if (cursor !== undefined) seen.add(cursor)
+  } while (cursor !== undefined)
+  return items
+}
+
+function invalid(what: string): SuperstepError {
+  return new SuperstepError("MCP_ANSWER_INVALID", `The MCP server ${what}.`, { retryable: false })
+}
+
+// Which tools of a server an agent gets, and their names.
+
+/** The server's names, with `*` for any characters and `?` for one. A list means `allow`. */
+export type ToolFilter =
+  | readonly string[]
+  | { readonly allow?: readonly string[] | undefined; readonly deny?: readonly string[] | undefined }
+
+/** `deny` wins; without `allow` everything else is allowed. */
+export function toolFilter(filter: ToolFilter | undefined): (name: string) => boolean {
+  const { allow, deny } = patternsOf(filter)
+  return (name) => {
+    if (deny.some((pattern) => matchesWord(pattern, name))) return false
+    return allow === undefined || allow.some((pattern) => matchesWord(pattern, name))
+  }
+}
+
+/** Patterns that match no tool: a typo, or a tool that the server no longer has. */
+export function idlePatterns(filter: ToolFilter | undefined, names: readonly string[]): readonly string[] {
+  const { allow = [] } = patternsOf(filter)
+  return allow.filter((pattern) => !names.some((name) => matchesWord(pattern, name)))
+}
+
+function patternsOf(filter: ToolFilter = {}) {
+  const { allow, deny = [] } = "length" in filter ? { allow: filter } : filter
+  return { allow, deny }
+}
+
+const MAX = 64
 
 /**
- * Structured content unchanged, text as text, several blocks as a list. Servers repeat structured content as text for older
- * clients: that copy is dropped. Images are files that a model sees; audio and other files are described, not included.
+ * A name for each tool that every provider accepts: letters, digits, `_` and `-`, at most 64 characters. It depends on the
+ * names only, so that a resumed run finds its tools again. A tool whose name is valid keeps it.
  */
-export function toolValue({ content, structuredContent }: CallToolResult): Json {
-  const shown = (content ?? []).map(blockOf)
-  if (structuredContent === undefined) return together(shown)
-  const structured = structuredContent as Json
-  const others = shown.filter((block) => !repeats(block, structured))
-  return others.length === 0 ? structured : { structured, content: together(others) }
+export function toolNames(names: readonly string[], prefix = ""): ReadonlyMap<string, string> {
+  const wanted = new Map(names.map((name) => [name, plain(prefix + name)]))
+  const takers = new Map<string, number>()
+  for (const plainName of wanted.values()) takers.set(plainName, (takers.get(plainName) ?? 0) + 1)
+  return new Map(
+    [...wanted].map(([name, plainName]) => {
+      const isOwn = plainName === prefix + name
+      return [name, isOwn || takers.get(plainName) === 1 ? plainName : marked(plainName, name)]
+    }),
+  )
 }
 
-/** Why a call failed. */
-export function failureText(result: CallToolResult): string {
-  const value = toolValue(result)
-  const text = typeof value === "string" ? value : JSON.stringify(value)
-  return text.trim() === "" ? "The tool failed without a reason." : text
+function plain(name: string): string {
+  const allowed = name.replace(/[^A-Za-z0-9_-]/g, "_")
+  return allowed.length <= MAX && allowed !== "" ? allowed : marked(allowed, name)
 }
 
-function together(blocks: readonly Json[]): Json {
-  if (blocks.every((block) => typeof block === "string")) return blocks.join("\n")
-  return blocks.length === 1 ? (blocks[0] as Json) : blocks
-}
-
-function blockOf(block: ContentBlock): Json {
-  switch (block.type) {
-    case "text":
-      return block.text
-    case "image":
-      return { type: "file", mediaType: block.mimeType, data: block.data }
-    case "audio":
-      return { type: block.type, mimeType: block.mimeType, bytes: bytesOf(block.data) }
-    case "resource":
-      return resourceOf(block.resource)
-    case "resource_link": {
-      const { type, uri, name, description, mimeType } = block
-      return compact({ type, uri, name, description, mimeType })
-    }
-  }
-}
-
-export function resourceOf(
-  resource: { uri: string; mimeType?: string | undefined } & Partial<Contents>,
-): Json {
-  const { uri, mimeType, text, blob } = resource
-  if (text !== undefined) return compact({ type: "resource", uri, mimeType, text })
-  return compact({ type: "resource", uri, mimeType, bytes: bytesOf(blob ?? "") })
-}
-
-interface Contents {
-  readonly text: string
-  readonly blob: string
-}
-
-/** Whether the block is the structured content as JSON, or one of its strings. */
-function repeats(block: Json, structured: Json): boolean {
-  if (typeof block !== "string") return false
-  if (hasText(structured, block)) return true
-  try {
-    return JSON.stringify(JSON.parse(block)) === JSON.stringify(structured)
-  } catch {
-    return false
-  }
-}
-
-function hasText(value: Json, text: string): boolean {
-  if (typeof value !== "object" || value === null) return value === text
-  return Object.values(value).some((item) => item !== undefined && hasText(item, text))
-}
-
-/** The size of base64 data, without decoding it. */
-function bytesOf(base64: string): number {
-  return Math.floor((base64.replace(/(?<!=)=+$/, "").length * 3) / 4)
-}
-
-function compact(value: { readonly [key: string]: Json | undefined }): Json {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Json
+function marked(plainName: string, name: string): string {
+  const mark = createHash("sha256").update(name).digest("hex").slice(0, 8)
+  return `${plainName.slice(0, MAX - mark.length - 1)}_${mark}`
 }

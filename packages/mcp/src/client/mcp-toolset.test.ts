@@ -138,7 +138,9 @@ test("prompts and resources can be tools", async () => {
   expect(prompt).toEqual([{ role: "user", content: "Greet Ada." }])
   const read = await toolNamed(toolset, "read_resource")
   expect(await value(read, { uri: "memo://one" })).toMatchObject({ text: "Buy milk." })
-  expect(await value(read, { uri: "memo://photo" })).toMatchObject({ mimeType: "image/png", bytes: 3 })
+  expect(await value(read, { uri: "memo://photo" })).toMatchObject([
+    { type: "file", mediaType: "image/png", data: "AAAA" },
+  ])
   expect(await value(await toolNamed(toolset, "list_resources"))).toHaveLength(2)
   expect(await value(await toolNamed(toolset, "list_prompts"))).toMatchObject([{ name: "greet" }])
 })

@@ -7,36 +7,34 @@
  * T3 What the server sends is untrusted: names are adapted, schemas are checked, sizes are limited, and hints about what a
  *    tool does are ignored unless `trustHints` is set.
  */
-import type {
-  GetPromptResult,
-  Prompt,
-  ReadResourceResult,
-  Resource,
-} from "@modelcontextprotocol/sdk/types.js"
-import { type Context, SuperstepError } from "@superstep/engine"
-import { type Approval, checkApproval, type Tool, type Toolset } from "@superstep/engine/tools"
-import { McpServer, type McpServerOptions } from "./mcp-server.ts"
-import { mcpTool } from "./mcp-tool.ts"
 import {
-  getPrompt,
-  listPrompts,
-  listResources,
-  promptTools,
-  type ReadOptions,
-  readResource,
-  resourceTools,
-} from "./prompts-and-resources.ts"
-import { checkAddress, type McpServerAddress } from "./server-address.ts"
+  type GetPromptResult,
+  isSpecType,
+  type Prompt,
+  type ReadResourceResult,
+  type Resource,
+  type StandardSchemaV1,
+  specTypeSchemas,
+} from "@modelcontextprotocol/client"
+import { type Context, type Json, SuperstepError } from "@superstep/engine"
+import { type Approval, checkApproval, type Tool, type Toolset, tool } from "@superstep/engine/tools"
+import type { Connection } from "./connection.ts"
+import { McpServer, type McpServerOptions } from "./mcp-server.ts"
 import {
   CachedToolList,
+  everyPage,
   idlePatterns,
+  mcpTool,
   type ToolFilter,
   type ToolList,
   toolFilter,
   toolNames,
-} from "./tool-list.ts"
+} from "./mcp-tool.ts"
+import { checkAddress, type McpServerAddress } from "./server-address.ts"
+import { resourceOf, toolValue } from "./tool-content.ts"
+import type { InteractionOptions } from "./tool-rounds.ts"
 
-export interface McpToolsetOptions extends McpServerOptions {
+export interface McpToolsetOptions extends McpServerOptions, InteractionOptions {
   /** Which tools the agent gets. Default: all. */
   readonly tools?: ToolFilter | undefined
   /** Prefix of every tool's name: `github_`. */
@@ -70,7 +68,8 @@ export interface McpToolset extends Toolset {
 export function mcpToolset(address: McpServerAddress, options: McpToolsetOptions = {}): McpToolset {
   checkAddress(address)
   checkOptions(options)
-  const server = new McpServer(address, options)
+  const { elicitation = true, sampling = false } = options
+  const server = new McpServer(address, options, { elicitation, sampling: sampling !== false })
   const list = new CachedToolList()
   return {
     name: server.name,
@@ -152,4 +151,154 @@ function checkOptions(options: McpToolsetOptions): void {
 
 function invalid(reason: string): SuperstepError {
   return new SuperstepError("MCP_SERVER_INVALID", `MCP toolset: ${reason}`, { retryable: false })
+}
+
+// The prompts and resources of a server: read by programs, and optionally by the agent itself.
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Empty if the server has no prompts. */
+async function listPrompts(server: McpServer, options?: ReadOptions): Promise<readonly Prompt[]> {
+  const items = await list(server, "prompts", options)
+  return items.filter(isSpecType.Prompt)
+}
+
+async function getPrompt(
+  server: McpServer,
+  name: string,
+  args: Readonly<Record<string, string>> = {},
+  options?: ReadOptions,
+): Promise<GetPromptResult> {
+  const request = { method: "prompts/get", params: { name, arguments: args } }
+  return await ask(
+    server,
+    "prompts",
+    `the prompt "${name}"`,
+    request,
+    specTypeSchemas.GetPromptResult,
+    options,
+  )
+}
+
+/** Empty if the server has no resources. */
+async function listResources(server: McpServer, options?: ReadOptions): Promise<readonly Resource[]> {
+  const items = await list(server, "resources", options)
+  return items.filter(isSpecType.Resource)
+}
+
+async function readResource(
+  server: McpServer,
+  uri: string,
+  options?: ReadOptions,
+): Promise<ReadResourceResult> {
+  const request = { method: "resources/read", params: { uri } }
+  return await ask(
+    server,
+    "resources",
+    `the resource "${uri}"`,
+    request,
+    specTypeSchemas.ReadResourceResult,
+    options,
+  )
+}
+
+type Kind = "prompts" | "resources"
+
+function list(server: McpServer, kind: Kind, options: ReadOptions | undefined): Promise<unknown[]> {
+  return server.request(
+    `its list of ${kind}`,
+    (connection, signal) => everyPage(connection, kind, signal),
+    options,
+  )
+}
+
+/** Throws if the server lacks the capability. */
+function ask<S extends StandardSchemaV1>(
+  server: McpServer,
+  kind: Kind,
+  what: string,
+  request: { readonly method: string; readonly params: Record<string, unknown> },
+  schema: S,
+  options: ReadOptions | undefined,
+): Promise<StandardSchemaV1.InferOutput<S>> {
+  const send = (connection: Connection, signal: AbortSignal) => {
+    if (connection.capabilities[kind] !== undefined) return connection.request(request, schema, { signal })
+    const text = `The MCP server "${server.name}" has no ${kind}.`
+    throw new SuperstepError("MCP_REFUSED", text, { retryable: false })
+  }
+  return server.request(what, send, options)
+}
+
+/** The name of an extra tool, which must differ from those of the server. */
+type NameFor = (name: string) => string
+
+function promptTools(server: McpServer, nameFor: NameFor, approval: Approval | undefined): Tool[] {
+  return [
+    tool({
+      name: nameFor("list_prompts"),
+      description: `Lists the prompts of the MCP server "${server.name}", with their arguments.`,
+      approval,
+      idempotent: true,
+      run: async (_, { signal }) =>
+        server.hidden.json((await listPrompts(server, { signal })) as unknown as Json),
+    }),
+    tool({
+      name: nameFor("get_prompt"),
+      description: `Returns a prompt of the MCP server "${server.name}", filled in.`,
+      input: {
+        jsonSchema: {
+          type: "object",
+          properties: {
+            name: { type: "string" },
+            arguments: { type: "object", additionalProperties: { type: "string" } },
+          },
+          required: ["name"],
+          additionalProperties: false,
+        },
+      },
+      approval,
+      idempotent: true,
+      run: async (args: { name: string; arguments?: Readonly<Record<string, string>> }, { signal }) => {
+        const { messages } = await getPrompt(server, args.name, args.arguments, { signal })
+        return server.hidden.json(
+          messages.map(({ role, content }) => ({ role, content: toolValue({ content: [content] }) })),
+        )
+      },
+    }),
+  ]
+}
+
+function resourceTools(server: McpServer, nameFor: NameFor, approval: Approval | undefined): Tool[] {
+  return [
+    tool({
+      name: nameFor("list_resources"),
+      description: `Lists the resources (documents, data) of the MCP server "${server.name}", with their URIs.`,
+      approval,
+      idempotent: true,
+      run: async (_, { signal }) =>
+        server.hidden.json((await listResources(server, { signal })) as unknown as Json),
+    }),
+    tool({
+      name: nameFor("read_resource"),
+      description: `Reads a resource of the MCP server "${server.name}" by its URI.`,
+      input: {
+        jsonSchema: {
+          type: "object",
+          properties: { uri: { type: "string" } },
+          required: ["uri"],
+          additionalProperties: false,
+        },
+      },
+      approval,
+      idempotent: true,
+      run: async ({ uri }: { uri: string }, { signal }) => {
+        const { contents } = await readResource(server, uri, { signal })
+        return server.hidden.json(
+          contents.length === 1 ? resourceOf(contents[0] as never) : contents.map(resourceOf),
+        )
+      },
+    }),
+  ]
 }

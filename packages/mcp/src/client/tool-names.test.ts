@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { idlePatterns, toolFilter, toolNames } from "./tool-list.ts"
+import { idlePatterns, toolFilter, toolNames } from "./mcp-tool.ts"
 
 test.each([
   [undefined, true],

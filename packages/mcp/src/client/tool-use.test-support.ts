@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url"
 import type { Context } from "@superstep/engine"
 import { callTool, readArgs, type Tool, type ToolOutcome, type Toolset } from "@superstep/engine/tools"
 import { onTestFinished } from "vitest"
+import { bundled } from "../../../../tests/bundled.ts"
 import { type McpToolset, type McpToolsetOptions, mcpToolset } from "./mcp-toolset.ts"
 import type { McpProgram, McpServerAddress } from "./server-address.ts"
 
 /** A TypeScript file as a program. */
 export function program(file: string): Pick<McpProgram, "command" | "args"> {
-  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
-  return { command: process.execPath, args: [...flags, fileURLToPath(new URL(file, import.meta.url))] }
+  return { command: process.execPath, args: [bundled(fileURLToPath(new URL(file, import.meta.url)))] }
 }
 
 export const everything: McpProgram = {
@@ -38,10 +38,12 @@ export function logged(signal = new AbortController().signal): Logged {
     lines.push(`${level}: ${message}`)
     for (const one of waiting) if (message.includes(one.text)) one.resolve()
   }
+  // Toolsets use only these members. Nobody answers, and nothing is recorded.
+  const step = (_: string, run: () => unknown) => run()
+  const ask = () => Promise.reject(new Error("nobody is there"))
   return {
     lines,
-    // Toolsets use only these members.
-    ctx: { log, signal } as unknown as Context,
+    ctx: { log, signal, step, ask } as unknown as Context,
     until: (text) => new Promise((resolve) => waiting.push({ text, resolve })),
   }
 }

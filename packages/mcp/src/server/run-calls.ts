@@ -1,82 +1,170 @@
 /**
  * Tool calls as runs: starts, follows, answers and cancels them.
  *
- * R1 A client that cancels its call, or disconnects, cancels the run.
- * R2 A run that waits for a person ends the call, not the run: it waits until it is answered or cancelled.
- * R3 Clients cannot reach runs of workflows that are not served here, whatever the store holds.
+ * R1 A client that cancels its call, or disconnects, cancels the run. A server that stops does not.
+ * R2 A run that waits for a person becomes a form for the client's user, if the client shows forms. Otherwise it ends the
+ *    call, not the run: it waits until it is answered or cancelled.
+ * R3 Clients reach only runs that `RunAccess` finds for them, whatever the store holds.
  */
-import type { CallToolResult, ServerNotification } from "@modelcontextprotocol/sdk/types.js"
+import {
+  type CallToolResult,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+} from "@modelcontextprotocol/server"
 import {
   isSuperstepError,
-  type Json,
+  type Labels,
   type OpenRequest,
-  type OpenWait,
   type Run,
   type RunEvent,
   type RunResult,
   type Runtime,
   type StartOptions,
+  type StoredRequest,
+  type StoredRun,
   SuperstepError,
   type Workflow,
 } from "@superstep/engine"
+import { answerOf, formOf } from "./forms.ts"
+import { runResult } from "./run-result.ts"
+
+/** What a client may do. */
+export interface RunAccess {
+  readonly runtime: Runtime
+  /** How a run of the client starts. Throws if it may not start one. */
+  startOptions(): StartOptions | Promise<StartOptions>
+  /** A run that the client may see. Throws RUN_UNKNOWN. */
+  find(runId: string): Promise<StoredRun>
+  /** Who answers questions. */
+  readonly by: string
+  /** Aborts when the server stops. Runs continue: in another process, or when this one is back. */
+  readonly closing?: AbortSignal | undefined
+  /** Takes an error that is not one of ours, and that clients must not see. Absent: they see it. */
+  readonly report?: ((error: unknown) => void) | undefined
+}
 
 /** The context of a call. */
-export interface CallExtra extends ProgressListener {
+export interface ToolCall {
   readonly signal: AbortSignal
+  /** Absent: the client does not want progress. */
+  readonly progress?: ((message: string) => Promise<void>) | undefined
+  /** Whether the client shows forms to its user. */
+  readonly showsForms: boolean
+  /** The run that the call left waiting for forms, and what the user did with them. */
+  readonly continued?:
+    | { readonly state: RoundState; readonly replies: Readonly<Record<string, unknown>> | undefined }
+    | undefined
 }
+
+export type ToolResult = CallToolResult | InputRequiredResult
 
 export type RunPolicies = Pick<StartOptions, "limits" | "timeout" | "budget">
 
+/** Another client, or the deadline, was faster. */
+const CLOSED = ["REQUEST_ANSWERED", "REQUEST_EXPIRED", "REQUEST_NOT_OPEN"]
+
 export class RunCalls {
+  readonly #access: RunAccess
   readonly #runtime: Runtime
-  readonly #served: ReadonlySet<string>
-  readonly #policies: RunPolicies
 
-  constructor(runtime: Runtime, workflows: readonly Workflow[], policies: RunPolicies) {
-    this.#runtime = runtime
-    this.#served = new Set(workflows.map(({ name }) => name))
-    this.#policies = policies
+  constructor(access: RunAccess) {
+    this.#access = access
+    this.#runtime = access.runtime
   }
 
-  start(workflow: Workflow, input: unknown, extra: CallExtra): Promise<CallToolResult> {
-    return resultOf(() => {
-      if (!wantsProgress(extra))
-        return follow(this.#runtime.start(workflow, input as never, this.#policies), extra)
-      const run = this.#runtime.stream(workflow, input as never, this.#policies)
-      return follow(run, extra, run[Symbol.asyncIterator]())
+  start(workflow: Workflow, input: unknown, call: ToolCall, labels?: Labels): Promise<ToolResult> {
+    return this.#orRefused(async () => {
+      const { continued } = call
+      if (continued !== undefined) return await this.#continue(workflow, continued, call)
+      const own = await this.#access.startOptions()
+      const options = labels === undefined ? own : { ...own, labels: { ...labels, ...own.labels } }
+      if (call.progress === undefined) {
+        return this.#resultOf(
+          await this.#follow(this.#runtime.start(workflow, input as never, options), call),
+          call,
+        )
+      }
+      const run = this.#runtime.stream(workflow, input as never, options)
+      return this.#resultOf(await this.#follow(run, call, run[Symbol.asyncIterator]()), call)
     })
   }
 
-  answer(args: Readonly<Record<string, unknown>>, extra: CallExtra): Promise<CallToolResult> {
-    return resultOf(async () => {
-      const runId = await this.#known(args.run)
-      const request = args.request === undefined ? await this.#onlyRequest(runId) : String(args.request)
-      const run = this.#runtime.get(runId)
-      const after = wantsProgress(extra) ? await this.#lastEvent(runId) : undefined
-      await this.#respond(runId, request, args.answer)
-      return await follow(run, extra, after === undefined ? undefined : run.events({ after }))
-    })
+  /** The next round of a call whose run asked the client's user. */
+  async #continue(
+    workflow: Workflow,
+    { state: { run: id, keys }, replies }: NonNullable<ToolCall["continued"]>,
+    call: ToolCall,
+  ): Promise<ToolResult> {
+    const { runId, workflow: name } = await this.#access.find(id)
+    if (name !== workflow.name) throw runUnknown(id)
+    const { run, events } = await this.#watched(runId, call)
+    const problems = new Map<string, string>()
+    let isDeclined = false
+    for (const request of await this.#runtime.requests({ runId })) {
+      const reply = inputResponse(replies, keys.get(request.id) ?? "")
+      if (reply.kind !== "elicit") continue
+      if (reply.action !== "accept") isDeclined = true
+      else await this.#fill(request, answerOf(request, reply.content), problems)
+    }
+    const result = await this.#follow(run, call, events)
+    return this.#resultOf(result, { ...call, showsForms: call.showsForms && !isDeclined }, problems)
   }
 
-  async cancel(args: Readonly<Record<string, unknown>>): Promise<CallToolResult> {
+  async #fill(request: StoredRequest, answer: unknown, problems: Map<string, string>): Promise<void> {
     try {
-      const runId = await this.#known(args.run)
-      await this.#runtime.cancel(runId, String(args.reason ?? "Cancelled by a client."))
-      return { content: [{ type: "text", text: `The run "${runId}" is cancelled.` }] }
+      await this.#respond(request.runId, request.id, answer)
     } catch (error) {
-      return callRefused(error)
+      if (!isSuperstepError(error)) throw error
+      if (error.code === "REQUEST_INVALID") problems.set(request.id, error.message)
+      else if (!CLOSED.includes(error.code)) throw error
     }
   }
 
-  async #lastEvent(runId: string): Promise<number> {
-    const records = await this.#runtime.store.read(runId, 0)
-    return records.at(-1)?.events ?? 0
+  answer(args: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResult> {
+    return this.#orRefused(async () => {
+      if (call.continued !== undefined) throw runUnknown(call.continued.state.run)
+      const { runId } = await this.#access.find(String(args.run))
+      const request = args.request === undefined ? await this.#onlyRequest(runId) : String(args.request)
+      const { run, events } = await this.#watched(runId, call)
+      await this.#respond(runId, request, args.answer)
+      return this.#resultOf(await this.#follow(run, call, events), { ...call, showsForms: false })
+    })
   }
 
-  async #known(run: unknown): Promise<string> {
-    const row = typeof run === "string" ? await this.#runtime.store.run(run) : undefined
-    if (row !== undefined && this.#served.has(row.workflow)) return row.runId
-    throw new SuperstepError("RUN_UNKNOWN", `There is no run ${JSON.stringify(run) ?? "without an id"}.`)
+  cancel(args: Readonly<Record<string, unknown>>): Promise<ToolResult> {
+    return this.#orRefused(async () => {
+      const { runId } = await this.#access.find(String(args.run))
+      await this.#runtime.cancel(runId, String(args.reason ?? "Cancelled by a client."))
+      return { content: [{ type: "text", text: `The run "${runId}" is cancelled.` }] }
+    })
+  }
+
+  /** A call without a run, such as one with invalid input, is an error result. */
+  async #orRefused(call: () => Promise<ToolResult>): Promise<ToolResult> {
+    try {
+      return await call()
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      return { content: [{ type: "text", text: this.#shown(error) }], isError: true }
+    }
+  }
+
+  #shown(error: unknown): string {
+    if (isSuperstepError(error)) return `${error.message} (${error.code})`
+    const { report } = this.#access
+    if (report === undefined) return error instanceof Error ? error.message : String(error)
+    report(error)
+    return "The server failed to handle the call. Its log has the cause."
+  }
+
+  async #watched(runId: string, { progress }: ToolCall) {
+    const run = this.#runtime.get(runId)
+    if (progress === undefined) return { run, events: undefined }
+    const records = await this.#runtime.store.read(runId, 0)
+    return { run, events: run.events({ after: records.at(-1)?.events ?? 0 })[Symbol.asyncIterator]() }
   }
 
   async #onlyRequest(runId: string): Promise<string> {
@@ -90,15 +178,104 @@ export class RunCalls {
 
   /** Some clients send every argument as text: if the text is invalid, the JSON in it is the answer. */
   async #respond(runId: string, request: string, answer: unknown): Promise<void> {
-    const by = { by: "mcp" }
+    const { by } = this.#access
     try {
-      await this.#runtime.respond(runId, request, answer, by)
+      await this.#runtime.respond(runId, request, answer, { by })
     } catch (error) {
       const parsed = isSuperstepError(error, "REQUEST_INVALID") ? parsedText(answer) : undefined
       if (parsed === undefined) throw error
-      await this.#runtime.respond(runId, request, parsed.value, by)
+      await this.#runtime.respond(runId, request, parsed.value, { by })
     }
   }
+
+  async #follow(run: Run, call: ToolCall, events?: AsyncIterator<RunEvent>): Promise<RunResult> {
+    const { signal, progress } = call
+    const { closing } = this.#access
+    let stop: (reason: unknown) => void = () => undefined
+    const stopped = new Promise<never>((_, reject) => {
+      stop = reject
+    })
+    stopped.catch(() => undefined)
+    const onAbort = () => {
+      if (closing?.aborted)
+        stop(new SuperstepError("RUNTIME_CLOSED", `The server stops. ${continues(run.id)}`))
+      else void run.cancel("The client cancelled the call.")
+    }
+    if (signal.aborted || closing?.aborted) onAbort()
+    signal.addEventListener("abort", onAbort, { once: true })
+    closing?.addEventListener("abort", onAbort, { once: true })
+    const report =
+      events === undefined || progress === undefined ? undefined : new ProgressReport(events, progress)
+    try {
+      const result = await Promise.race([run.result, stopped])
+      await report?.complete(result.status)
+      return result
+    } finally {
+      report?.stop()
+      signal.removeEventListener("abort", onAbort)
+      closing?.removeEventListener("abort", onAbort)
+    }
+  }
+
+  /** `problems`: why answers were refused, by request. */
+  #resultOf(
+    result: RunResult,
+    { showsForms }: ToolCall,
+    problems: ReadonlyMap<string, string> = new Map(),
+  ): ToolResult {
+    const { runId, status, requests } = result
+    if (status !== "waiting" || requests.length === 0 || !showsForms) return runResult(result)
+    const keys = keysOf(requests)
+    const forms = requests.map((request) => [
+      keys.get(request.id),
+      inputRequired.elicit(formOf(request, problems.get(request.id)) as never),
+    ])
+    return inputRequired({ inputRequests: Object.fromEntries(forms), requestState: stateOf(runId, keys) })
+  }
+}
+
+/** What a call left behind: its run, and the keys of its forms by request. */
+export interface RoundState {
+  readonly run: string
+  readonly keys: ReadonlyMap<string, string>
+}
+
+/** The node that asks names its form, if it asks once. */
+function keysOf(requests: readonly OpenRequest[]): ReadonlyMap<string, string> {
+  const counts = new Map<string, number>()
+  for (const { node } of requests) counts.set(node, (counts.get(node) ?? 0) + 1)
+  return new Map(requests.map(({ id, node }) => [id, counts.get(node) === 1 ? node : id]))
+}
+
+/** What the client sends back with the forms. Another round has another one. */
+function stateOf(runId: string, keys: ReadonlyMap<string, string>): string {
+  return JSON.stringify([runId, ...keys])
+}
+
+/** A state that a client sent. Whether the client may reach its run is checked like any other. */
+export function readState(text: string): RoundState {
+  const [run, ...keys] = parsedList(text)
+  const isPair = (one: unknown) =>
+    Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === "string")
+  if (typeof run === "string" && keys.every(isPair)) return { run, keys: new Map(keys as [string, string][]) }
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "requestState is not one of this server.")
+}
+
+function parsedList(text: string): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(text)
+    return Array.isArray(list) ? list : []
+  } catch {
+    return []
+  }
+}
+
+function continues(runId: string): string {
+  return `The run "${runId}" continues; answer_run and cancel_run reach it.`
+}
+
+export function runUnknown(run: unknown): SuperstepError {
+  return new SuperstepError("RUN_UNKNOWN", `There is no run ${JSON.stringify(run) ?? "without an id"}.`)
 }
 
 function parsedText(answer: unknown): { readonly value: unknown } | undefined {
@@ -110,38 +287,6 @@ function parsedText(answer: unknown): { readonly value: unknown } | undefined {
   }
 }
 
-async function resultOf(call: () => Promise<RunResult>): Promise<CallToolResult> {
-  try {
-    return runResult(await call())
-  } catch (error) {
-    return callRefused(error)
-  }
-}
-
-async function follow(run: Run, extra: CallExtra, events?: AsyncIterator<RunEvent>): Promise<RunResult> {
-  const onAbort = () => run.cancel("The client cancelled the call.")
-  if (extra.signal.aborted) onAbort()
-  extra.signal.addEventListener("abort", onAbort, { once: true })
-  const report = events === undefined ? undefined : new ProgressReport(events, extra)
-  try {
-    const result = await run.result
-    await report?.complete(result.status)
-    return result
-  } finally {
-    report?.stop()
-    extra.signal.removeEventListener("abort", onAbort)
-  }
-}
-
-interface ProgressListener {
-  readonly _meta?: { readonly progressToken?: string | number | undefined } | undefined
-  readonly sendNotification: (notification: ServerNotification) => Promise<void>
-}
-
-function wantsProgress({ _meta }: ProgressListener): boolean {
-  return _meta?.progressToken !== undefined
-}
-
 /** Sends the progress of a run to the client while it waits for the result. */
 class ProgressReport {
   readonly #events: AsyncIterator<RunEvent>
@@ -149,22 +294,16 @@ class ProgressReport {
   #isWaiting = false
   #onWaiting: (() => void) | undefined
 
-  constructor(events: AsyncIterator<RunEvent>, listener: ProgressListener) {
+  constructor(events: AsyncIterator<RunEvent>, send: (message: string) => Promise<void>) {
     this.#events = events
     // The call itself reports a failure of the run; a client that disconnected reads no progress.
-    this.#ended = this.#report(listener).catch(() => undefined)
+    this.#ended = this.#report(send).catch(() => undefined)
   }
 
-  async #report({ _meta, sendNotification }: ProgressListener): Promise<void> {
-    const progressToken = _meta?.progressToken ?? 0
-    let progress = 0
+  async #report(send: (message: string) => Promise<void>): Promise<void> {
     for (let next = await this.#events.next(); next.done !== true; next = await this.#events.next()) {
       const message = messageOf(next.value)
-      if (message !== undefined) {
-        progress += 1
-        const params = { progressToken, progress, message }
-        await sendNotification({ method: "notifications/progress", params })
-      }
+      if (message !== undefined) await send(message)
       this.#isWaiting = next.value.type === "run.waiting" && next.value.path.length === 0
       if (this.#isWaiting) this.#onWaiting?.()
     }
@@ -172,6 +311,7 @@ class ProgressReport {
 
   /** Resolves when the progress up to this status is sent. */
   async complete(status: RunResult["status"]): Promise<void> {
+    if (status === "paused") return
     if (status !== "waiting") return await this.#ended
     if (this.#isWaiting) return
     const waiting = new Promise<void>((resolve) => {
@@ -201,103 +341,4 @@ function messageOf(event: RunEvent): string | undefined {
     default:
       return undefined
   }
-}
-
-// The outcome of a run as the result of a tool: text for the model, data for programs.
-
-/** The schema of `structuredContent`, for every tool that executes a run. */
-export const RESULT_SCHEMA = {
-  type: "object" as const,
-  properties: {
-    runId: { type: "string" },
-    status: { enum: ["completed", "waiting", "failed", "cancelled", "limit"] },
-    outputs: { type: "array", description: "The outputs of the run so far." },
-    requests: {
-      type: "array",
-      description: "Questions for a person, while the status is waiting: answer them with answer_run.",
-      items: {
-        type: "object",
-        properties: {
-          id: { type: "string" },
-          prompt: { type: "string" },
-          data: {},
-          schema: { description: "JSON Schema of the answer." },
-          to: { type: "string" },
-        },
-        required: ["id", "prompt"],
-      },
-    },
-    signals: {
-      type: "array",
-      description: "Names of the signals that the run waits for. Other programs send them.",
-      items: { type: "string" },
-    },
-    error: {
-      type: "object",
-      properties: { code: { type: "string" }, message: { type: "string" } },
-      required: ["code", "message"],
-    },
-  },
-  required: ["runId", "status", "outputs"],
-}
-
-function runResult({ runId, status, outputs, requests, waits, error }: RunResult): CallToolResult {
-  const structuredContent = {
-    runId,
-    status,
-    outputs,
-    ...(status === "waiting" && { requests: requests.map(requestData) }),
-    ...(waits.length > 0 && { signals: waits.map(({ name }) => name) }),
-    ...(error !== undefined && { error: { code: error.code, message: error.message } }),
-  }
-  const text =
-    status === "waiting"
-      ? waitingText(runId, requests, waits)
-      : status === "completed"
-        ? outputText(outputs)
-        : undefined
-  const ended = `Run ${runId} ended with status "${status}"${error === undefined ? "." : `: ${error.message} (${error.code})`}`
-  return {
-    content: [{ type: "text", text: text ?? ended }],
-    structuredContent,
-    ...(text === undefined ? { isError: true } : {}),
-  }
-}
-
-/** A call without a run: invalid input, or an invalid answer. */
-function callRefused(error: unknown): CallToolResult {
-  const text = error instanceof Error ? error.message : String(error)
-  const code = isSuperstepError(error) ? ` (${error.code})` : ""
-  return { content: [{ type: "text", text: `${text}${code}` }], isError: true }
-}
-
-function requestData({ id, prompt, data, schema, to }: OpenRequest): { readonly [key: string]: Json } {
-  const all = { id, prompt, data, schema, to }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as {
-    readonly [key: string]: Json
-  }
-}
-
-function outputText(outputs: readonly unknown[]): string {
-  const value = outputs.length === 1 ? outputs[0] : outputs
-  return typeof value === "string" ? value : JSON.stringify(value)
-}
-
-function waitingText(runId: string, requests: readonly OpenRequest[], waits: readonly OpenWait[]): string {
-  const names = waits.map(({ name }) => `"${name}"`).join(", ")
-  const signals = waits.length === 0 ? [] : [`It waits for signals that another program sends: ${names}.`]
-  if (requests.length === 0) return [`The run "${runId}" is not finished.`, ...signals].join("\n")
-  const questions = requests.map(({ id, prompt, data, schema }) => {
-    const about = data === undefined ? "" : `\n  About: ${JSON.stringify(data)}`
-    const form =
-      schema === undefined ? "" : `\n  The answer must match this JSON Schema: ${JSON.stringify(schema)}`
-    return `- request "${id}": ${prompt}${about}${form}`
-  })
-  const how = `Ask the person, then call answer_run with { "run": "${runId}", "request": …, "answer": … }.`
-  return [
-    `The run "${runId}" is not finished: it is waiting for a person.`,
-    ...questions,
-    how,
-    ...signals,
-  ].join("\n")
 }

@@ -9,9 +9,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js"
 import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
 import { expect, onTestFinished, test } from "vitest"
 import { program } from "../client/tool-use.test-support.ts"
-import type { HttpTransport } from "./http-sessions.ts"
-import { serveMcp } from "./serve-mcp.ts"
-import type { ServeMcpOptions } from "./served-tools.ts"
+import { type HttpTransport, type ServeMcpOptions, serveMcp } from "./serve-mcp.ts"
 import { adder, approval, gate, greeter } from "./workflows.test-support.ts"
 
 async function httpServer(options: ServeMcpOptions, on: Partial<HttpTransport> = {}): Promise<URL> {
@@ -185,18 +183,18 @@ test("R1 a session that ends cancels its runs", async () => {
   expect(await stopped).toContain("the run ended as cancelled")
 })
 
-test("H1 hosts and origins other than this machine are refused, unless they are allowed", async () => {
+test("hosts and origins other than this machine are refused, unless they are allowed", async () => {
   const url = await httpServer({ workflows: [greeter] }, { allowedOrigins: ["https://app.example"] })
   const post = (headers: Record<string, string>) => fetch(url, { method: "POST", body: "{}", headers })
   expect((await post({ origin: "https://evil.example" })).status).toBe(403)
   expect((await post({ origin: "null" })).status).toBe(403)
-  // Rejected not for its host, but for a missing Accept header.
-  expect((await post({ origin: "https://app.example" })).status).toBe(406)
-  expect((await post({ origin: "http://localhost:3000" })).status).toBe(406)
-  expect((await post({})).status).toBe(406)
+  // Rejected not for its host, but for the type of its body.
+  expect((await post({ origin: "https://app.example" })).status).toBe(415)
+  expect((await post({ origin: "http://localhost:3000" })).status).toBe(415)
+  expect((await post({})).status).toBe(415)
 })
 
-test("H2 a new client replaces the one that was idle longest, which can return", async () => {
+test("E2 a new client replaces the one that was idle longest, which can return", async () => {
   const { held, started } = gate()
   const url = await httpServer({ workflows: [greeter, held] }, { maxSessions: 2 })
   const client = () => connected(new StreamableHTTPClientTransport(url) as Transport)

@@ -1,15 +1,8 @@
 /** Workflows and agents as the tools of an MCP server: what clients see, and what a call does. */
-
-import { type CallToolResult, ErrorCode, McpError, type Tool } from "@modelcontextprotocol/sdk/types.js"
-import {
-  type Json,
-  memoryStore,
-  Runtime,
-  type Schema,
-  SuperstepError,
-  type Workflow,
-} from "@superstep/engine"
-import { type CallExtra, RESULT_SCHEMA, RunCalls, type RunPolicies } from "./run-calls.ts"
+import { ProtocolError, ProtocolErrorCode, type Tool } from "@modelcontextprotocol/server"
+import { type Json, type Labels, type Schema, SuperstepError, type Workflow } from "@superstep/engine"
+import { type RunAccess, RunCalls, type ToolCall, type ToolResult } from "./run-calls.ts"
+import { RESULT_SCHEMA } from "./run-result.ts"
 
 export interface ServedWorkflow {
   readonly workflow: Workflow
@@ -19,48 +12,30 @@ export interface ServedWorkflow {
   readonly description?: string | undefined
   /** Its input, if the start node declares none. */
   readonly input?: Schema | undefined
-}
-
-export interface ServeMcpOptions extends RunPolicies {
-  /** The server's name. Default `superstep`. */
-  readonly name?: string | undefined
-  readonly version?: string | undefined
-  /** Instructions for clients. */
-  readonly instructions?: string | undefined
-  readonly workflows?: readonly (Workflow | ServedWorkflow)[] | undefined
-  readonly agents?: readonly (Workflow | ServedWorkflow)[] | undefined
-  /** Executes and stores the runs; it must have the workflows. Absent: runs are in memory, and end with the process. */
-  readonly runtime?: Runtime | undefined
+  /** Labels of its runs. */
+  readonly labels?: Labels | undefined
 }
 
 type Args = Readonly<Record<string, unknown>>
 
 interface ServedTool {
   readonly listed: Tool
-  readonly call: (args: Args, extra: CallExtra) => Promise<CallToolResult>
+  readonly call: (args: Args, call: ToolCall) => Promise<ToolResult>
 }
 
 export interface ServedTools {
   readonly listed: readonly Tool[]
-  call(name: string, args: Args, extra: CallExtra): Promise<CallToolResult>
-  close(): Promise<void>
+  call(name: string, args: Args, call: ToolCall): Promise<ToolResult>
 }
 
-const MAX_FINISHED_RUNS = 100
-
-export function servedTools(options: ServeMcpOptions): ServedTools {
-  const { limits, timeout, budget } = options
-  const entries = [...(options.workflows ?? []), ...(options.agents ?? [])].map(entryOf)
-  if (entries.length === 0) throw invalid("name workflows or agents to serve.")
-  const workflows = [...new Set(entries.map(({ workflow }) => workflow))]
-  const own =
-    options.runtime === undefined
-      ? new Runtime({ store: memoryStore(), workflows, retention: { keep: MAX_FINISHED_RUNS } })
-      : undefined
-  const calls = new RunCalls(options.runtime ?? (own as Runtime), workflows, { limits, timeout, budget })
+export function servedTools(
+  workflows: readonly (Workflow | ServedWorkflow)[],
+  access: RunAccess,
+): ServedTools {
+  const calls = new RunCalls(access)
   const tools = new Map<string, ServedTool>()
   for (const tool of [
-    ...entries.map((entry) => workflowTool(entry, calls)),
+    ...workflows.map((served) => workflowTool(entryOf(served), calls)),
     answerTool(calls),
     cancelTool(calls),
   ]) {
@@ -70,22 +45,22 @@ export function servedTools(options: ServeMcpOptions): ServedTools {
   }
   return {
     listed: [...tools.values()].map(({ listed }) => listed),
-    async call(name, args, extra) {
+    async call(name, args, call) {
       const tool = tools.get(name)
-      if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${name}".`)
-      return await tool.call(args, extra)
-    },
-    async close() {
-      await own?.close()
+      if (tool === undefined) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool "${name}".`)
+      }
+      return await tool.call(args, call)
     },
   }
 }
 
-function entryOf(served: Workflow | ServedWorkflow): ServedWorkflow {
+export function entryOf(served: Workflow | ServedWorkflow): ServedWorkflow {
   return "workflow" in served ? served : { workflow: served }
 }
 
-function workflowTool({ workflow, name, description, input }: ServedWorkflow, calls: RunCalls): ServedTool {
+function workflowTool(served: ServedWorkflow, calls: RunCalls): ServedTool {
+  const { workflow, name, description, input, labels } = served
   const shape = inputShape(workflow, input)
   return {
     listed: {
@@ -94,7 +69,7 @@ function workflowTool({ workflow, name, description, input }: ServedWorkflow, ca
       inputSchema: shape.schema as Tool["inputSchema"],
       outputSchema: RESULT_SCHEMA,
     },
-    call: (args, extra) => calls.start(workflow, shape.inputOf(args), extra),
+    call: (args, call) => calls.start(workflow, shape.inputOf(args), call, labels),
   }
 }
 
@@ -118,7 +93,7 @@ function answerTool(calls: RunCalls): ServedTool {
       },
       outputSchema: RESULT_SCHEMA,
     },
-    call: (args, extra) => calls.answer(args, extra),
+    call: (args, call) => calls.answer(args, call),
   }
 }
 
@@ -143,7 +118,7 @@ function checkedName(name: string): string {
   throw invalid(`invalid tool name ${JSON.stringify(name)}. Use at most 64 letters, digits, "_" and "-".`)
 }
 
-function invalid(reason: string): SuperstepError {
+export function invalid(reason: string): SuperstepError {
   return new SuperstepError("MCP_SERVE_INVALID", `serveMcp: ${reason}`, { retryable: false })
 }
 
@@ -162,7 +137,8 @@ function inputShape({ program }: Workflow, declared: Schema | undefined): InputS
   const schemas = declared === undefined ? handlers.map(({ schema }) => schema) : [declared]
   const known = schemas.map(jsonSchemaOf)
   const [first] = known
-  if (known.length === 1 && isObjectSchema(first)) return { schema: plain(first), inputOf: (args) => args }
+  if (known.length === 1 && isObjectSchema(first))
+    return { schema: withoutHeaders(first), inputOf: (args) => args }
   const isKnown = known.length > 0 && known.every((schema) => schema !== undefined)
   const input = !isKnown ? TEXT : known.length === 1 ? (first as Json) : { anyOf: known as Json[] }
   return {
@@ -177,8 +153,16 @@ function isObjectSchema(schema: Json | undefined): schema is ObjectSchema & Json
   return typeof schema === "object" && schema !== null && "type" in schema && schema.type === "object"
 }
 
-function plain({ $schema: _, ...schema }: ObjectSchema): ObjectSchema {
-  return schema as ObjectSchema
+/** Clients would send such arguments as headers too, and the server would have to compare them. */
+function withoutHeaders(schema: ObjectSchema): ObjectSchema {
+  const { properties } = schema
+  if (typeof properties !== "object" || properties === null) return schema
+  const plain = Object.entries(properties).map(([name, one]) => {
+    if (typeof one !== "object" || one === null || !("x-mcp-header" in one)) return [name, one]
+    const { "x-mcp-header": _, ...rest } = one as Readonly<Record<string, unknown>>
+    return [name, rest]
+  })
+  return { ...schema, properties: Object.fromEntries(plain) }
 }
 
 interface StandardJsonSchema {

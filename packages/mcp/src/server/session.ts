@@ -1,11 +1,21 @@
-/**
- * The session of one client, on any transport. It has a file of its own: the SDK's declarations of a server need the DOM's
- * types, which the declarations of our options must not.
- */
-import { Server } from "@modelcontextprotocol/sdk/server/index.js"
-import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+/** The server of one client, on any transport and in any revision of the protocol. */
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server"
 import { VERSION } from "../version.ts"
-import type { ServedTools, ServeMcpOptions } from "./served-tools.ts"
+import { readState, type ToolCall } from "./run-calls.ts"
+import type { ServedTools } from "./served-tools.ts"
+
+export interface SessionOptions {
+  /** The server's name. Default `superstep`. */
+  readonly name?: string | undefined
+  readonly version?: string | undefined
+  /** Instructions for clients. */
+  readonly instructions?: string | undefined
+}
 
 export interface Session {
   readonly server: Server
@@ -13,22 +23,60 @@ export interface Session {
   readonly calls: () => number
 }
 
-export function newSession(tools: ServedTools, options: ServeMcpOptions): Session {
+/** How often a call may show forms to its user. A run may ask this many times in one call. */
+const MAX_ROUNDS = 100
+
+export function newSession(tools: ServedTools, options: SessionOptions): Session {
   const { name = "superstep", version = VERSION, instructions } = options
-  // Not `McpServer`, which takes only zod schemas: ours are JSON Schemas.
+  // Not `McpServer`, which takes only schemas of libraries: ours are JSON Schemas.
   const server = new Server(
     { name, version },
-    { capabilities: { tools: {} }, ...(instructions === undefined ? {} : { instructions }) },
+    {
+      capabilities: { tools: {} },
+      inputRequired: { maxRounds: MAX_ROUNDS },
+      ...(instructions === undefined ? {} : { instructions }),
+    },
   )
   let pending = 0
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools.listed] }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+  // One number for all calls: a call that continues after a form continues its progress.
+  let steps = 0
+
+  const callOf = ({ mcpReq }: ServerContext): ToolCall => {
+    const { signal, _meta, envelope, inputResponses } = mcpReq
+    const sent = (envelope as Readonly<Record<string, ClientCapabilities>> | undefined)?.[
+      CLIENT_CAPABILITIES_META_KEY
+    ]
+    const progressToken = _meta?.progressToken
+    const state = mcpReq.requestState<string>()
+    return {
+      signal,
+      showsForms: hasForms(sent ?? server.getClientCapabilities()),
+      continued: state === undefined ? undefined : { state: readState(state), replies: inputResponses },
+      progress:
+        progressToken === undefined
+          ? undefined
+          : async (message) => {
+              steps += 1
+              const params = { progressToken, progress: steps, message }
+              await mcpReq.notify({ method: "notifications/progress", params })
+            },
+    }
+  }
+
+  server.setRequestHandler("tools/list", () => ({ tools: [...tools.listed] }))
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
     pending += 1
     try {
-      return await tools.call(params.name, params.arguments ?? {}, extra)
+      return await tools.call(params.name, params.arguments ?? {}, callOf(context))
     } finally {
       pending -= 1
     }
   })
   return { server, calls: () => pending }
+}
+
+/** A client that names no mode has forms. */
+function hasForms(capabilities: ClientCapabilities | undefined): boolean {
+  const { elicitation } = capabilities ?? {}
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
 }

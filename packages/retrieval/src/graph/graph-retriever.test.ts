@@ -2,10 +2,15 @@
 import { SuperstepError } from "@superstep/engine"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import type { GraphDatabase, GraphQuestion, GraphRelationship, PropertyGraphNode } from "./graph-database.ts"
-import { collectInTime } from "./graph-database.ts"
+import {
+  collectInTime,
+  type GraphDatabase,
+  type GraphQuestion,
+  type GraphRelationship,
+  graphText,
+  type PropertyGraphNode,
+} from "./graph-database.ts"
 import { graphQuestion, graphRetriever, scoredNodes } from "./graph-retriever.ts"
-import { graphText } from "./graph-text.ts"
 
 const thing = (id: string, label: string, name: string, more = {}): PropertyGraphNode => ({
   id,

@@ -1,17 +1,19 @@
 /** Searches a graph: finds the nodes that a question mentions, and returns them with their relationships. */
 import type { Found, Retriever, SearchOptions } from "@superstep/engine/patterns"
 import { wholeNumber } from "../errors.ts"
-import { scaledRelevance } from "../index/relevance.ts"
+import { scaledRelevance } from "../index/search.ts"
 import { isUnspaced, wordsOfGoal, wordsOfName } from "../words.ts"
 import {
   type GraphDatabase,
   type GraphFindOptions,
   type GraphQuestion,
   type GraphRelationship,
+  graphSchemaText,
+  graphText,
   isNaming,
+  nodeName,
   type PropertyGraphNode,
 } from "./graph-database.ts"
-import { graphSchemaText, graphText, nodeName } from "./graph-text.ts"
 
 export interface GraphRetrieverOptions {
   /** Default: the name of the graph. */

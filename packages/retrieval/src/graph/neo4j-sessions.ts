@@ -11,8 +11,7 @@ import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import { untilAborted } from "@superstep/engine/tools"
 import type { Driver, Session } from "neo4j-driver"
 import { OpenOnce, Semaphore } from "../connections.ts"
-import { invalidOption, wholeNumber } from "../errors.ts"
-import { optionalPackage } from "../packages.ts"
+import { invalidOption, optionalPackage, wholeNumber } from "../errors.ts"
 import { closed, failed, refused, timedOut } from "../sql/queries.ts"
 
 export type Neo4j = typeof import("neo4j-driver")

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url"
 import { isSuperstepError } from "@superstep/engine"
 import { openSqliteFile } from "@superstep/store-sqlite/internal"
 import { expect, onTestFinished, test } from "vitest"
+import { bundled } from "../../../../tests/bundled.ts"
 import { documentIndex } from "./document-index.ts"
 import { documentTable } from "./documents.ts"
 import { freshFolder, meaningEmbeddings, openIndex, put } from "./index.test-support.ts"
@@ -94,12 +95,11 @@ test("a process that is killed while it adds leaves a consistent index, and the 
 }, async () => {
   const folder = freshFolder({ "a.txt": numbered(2_000) })
   const file = join(folder, "index.db")
-  const program = fileURLToPath(new URL("./add-program.test-support.ts", import.meta.url))
-  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
+  const program = bundled(fileURLToPath(new URL("./add-program.test-support.ts", import.meta.url)))
   let written = 0
   for (const lines of [3, 9]) {
     const args = [program, file, folder, join(folder, "a.txt"), String(lines)]
-    const child = spawn(process.execPath, [...flags, ...args], { stdio: ["ignore", "pipe", "inherit"] })
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] })
     const ended = new Promise((resolve) => child.on("close", (_, signal) => resolve(signal)))
     let seen = 0
     for await (const line of createInterface({ input: child.stdout })) {

@@ -1,6 +1,6 @@
 /** Paraphrased questions over the handbook of a housing cooperative. */
 import { expect, test } from "vitest"
-import { offlineEmbeddings } from "./embeddings/offline-embeddings.ts"
+import { offlineEmbeddings } from "./embeddings/embeddings.ts"
 import { freshFolder, openIndex } from "./index.test-support.ts"
 
 const PASSAGES: Readonly<Record<string, string>> = {

@@ -4,8 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import { documentTable } from "./documents.ts"
 import { freshFolder } from "./index.test-support.ts"
 import { type IndexFile, openIndexFile } from "./index-file.ts"
-import { signBitIndex } from "./sign-bits.ts"
-import { signBits } from "./vectors.ts"
+import { signBitIndex, signBits } from "./vectors.ts"
 
 function open(path: string): IndexFile {
   const file = openIndexFile(path, "/", 0)

@@ -1,6 +1,6 @@
 import { createRequire as realCreateRequire } from "node:module"
 import { join } from "node:path"
-import { expect, test, vi } from "vitest"
+import { afterAll, expect, test, vi } from "vitest"
 import { documentIndex } from "./document-index.ts"
 import { freshFolder, meaningEmbeddings } from "./index.test-support.ts"
 
@@ -17,6 +17,11 @@ vi.spyOn(process, "getBuiltinModule").mockImplementation(((id: string) => {
   }
   return { createRequire }
 }) as typeof process.getBuiltinModule)
+
+// Other test files share the process.
+afterAll(() => {
+  vi.restoreAllMocks()
+})
 
 test("without sqlite-vec an index searches by words only, creates no vectors, and names the package to install", async () => {
   const folder = freshFolder({ "a.txt": "A kitten sleeps." })

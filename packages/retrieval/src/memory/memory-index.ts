@@ -16,9 +16,13 @@ import { preparedOnce } from "@superstep/store-sqlite/internal"
 import { makePrivateFolder } from "../cache-file.ts"
 import { fatal, invalidOption, messageOf } from "../errors.ts"
 import { insertChunk, insertVector } from "../index/documents.ts"
-import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
+import {
+  type Embeddings,
+  embedAll,
+  hasOfflineEmbeddings,
+  offlineEmbeddings,
+} from "../index/embeddings/embeddings.ts"
 import { namedEmbeddings } from "../index/embeddings/named-embeddings.ts"
-import { hasOfflineEmbeddings, offlineEmbeddings } from "../index/embeddings/offline-embeddings.ts"
 import { type IndexFile, MAX_CHUNKS, openIndexFile, SIGNS } from "../index/index-file.ts"
 import { searcher } from "../index/search.ts"
 import { embeddedWith, remember, type Space } from "../index/vectors.ts"

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import type { Embeddings } from "../index/embeddings/embeddings.ts"
-import { RELATED_WORDS, TOPICS } from "./calibration-topics.ts"
-import { meaningOf } from "./meaning.ts"
+import { meaningOf, RELATED_WORDS, TOPICS } from "./meaning.ts"
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "meaning-"))

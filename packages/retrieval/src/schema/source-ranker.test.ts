@@ -1,7 +1,7 @@
 import type { Database, Found, Retriever, Table } from "@superstep/engine/patterns"
 import { describe, expect, test } from "vitest"
 import type { Embeddings } from "../index/embeddings/embeddings.ts"
-import { RELATED_WORDS } from "./calibration-topics.ts"
+import { RELATED_WORDS } from "./meaning.ts"
 import { sourceRanker } from "./source-ranker.ts"
 
 function database(id: string, tables: readonly Table[], more: Partial<Database> = {}): Database {

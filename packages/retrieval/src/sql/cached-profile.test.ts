@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { cachedProfile, type Fingerprint, type ProfiledSource } from "./cached-profile.ts"
+import { cachedProfile, type Fingerprint, type ProfiledSource } from "./profile-tables.ts"
 
 const PROFILE = { tables: [{ name: "vsl", columns: [{ name: "nm", type: "text", values: ["Halifax"] }] }] }
 

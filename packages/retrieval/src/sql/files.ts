@@ -8,13 +8,12 @@ import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep
 import { untilAborted } from "@superstep/engine/tools"
 import { OpenOnce } from "../connections.ts"
 import { invalidOption, wholeNumber } from "../errors.ts"
-import { cachedProfile, type Fingerprint, type ProfileOptions } from "./cached-profile.ts"
 import { DatabaseUnopened } from "./duckdb-child.ts"
-import { type FileReport, filesNamed, filesOfFolder, fingerprintOf } from "./file-sources.ts"
 import { type LoadedTables, type LoadOptions, openTables, removeEntry } from "./load-tables.ts"
-import { profileTables } from "./profile-tables.ts"
+import { cachedProfile, type Fingerprint, type ProfileOptions, profileTables } from "./profile-tables.ts"
 import { closed, failed, limitsOf, type QueryLimits } from "./queries.ts"
 import { checkSelect } from "./select-guard.ts"
+import { type FileReport, filesNamed, filesOfFolder, fingerprintOf } from "./table-cache.ts"
 
 export interface FilesOptions extends Omit<LoadOptions, "memory"> {
   readonly id: string

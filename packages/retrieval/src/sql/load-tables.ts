@@ -8,8 +8,15 @@ import { requireFrom, resolveOptional } from "@superstep/engine/packages"
 import type { Table } from "@superstep/engine/patterns"
 import { messageOf } from "../errors.ts"
 import { DuckDbChild, duckdbVersion } from "./duckdb-child.ts"
-import { type FileReport, type Readable, readable, type TableFile } from "./file-sources.ts"
-import { type CacheEntry, entryName, TableCache } from "./table-cache.ts"
+import {
+  type CacheEntry,
+  entryName,
+  type FileReport,
+  type Readable,
+  readable,
+  TableCache,
+  type TableFile,
+} from "./table-cache.ts"
 
 export interface LoadProgress {
   /** The file that is read next. Undefined when all are read. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { mysqlDatabase } from "./mysql.ts"
-import { faultsOf } from "./mysql-catalog.ts"
-import { checkMysqlSelect } from "./mysql-query.ts"
+import { checkMysqlSelect, faultsOf } from "./mysql-query.ts"
 
 describe("queries for MySQL", () => {
   test.each([

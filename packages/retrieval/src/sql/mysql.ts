@@ -4,23 +4,25 @@ import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep
 import { untilAborted } from "@superstep/engine/tools"
 import { digestOf } from "../cache-file.ts"
 import { OpenOnce, Semaphore } from "../connections.ts"
-import { invalidOption, messageOf, wholeNumber } from "../errors.ts"
-import { optionalPackage } from "../packages.ts"
-import { cachedProfile, type ProfileOptions } from "./cached-profile.ts"
+import { invalidOption, messageOf, optionalPackage, wholeNumber } from "../errors.ts"
 import {
   type Catalog,
   COLUMNS,
   type ColumnRow,
+  type Connection,
+  checkMysqlSelect,
+  type Driver,
   faultsOf,
   KEYS,
   type KeyRow,
+  readOnly,
+  runSelect,
   TABLES,
   type TableRow,
   tablesOf,
   unsafeUser,
-} from "./mysql-catalog.ts"
-import { type Connection, checkMysqlSelect, type Driver, readOnly, runSelect } from "./mysql-query.ts"
-import { profileTables } from "./profile-tables.ts"
+} from "./mysql-query.ts"
+import { cachedProfile, type ProfileOptions, profileTables } from "./profile-tables.ts"
 import { closed, failed, limitsOf, type QueryLimits, refused } from "./queries.ts"
 import { SelectRefused } from "./strict-select.ts"
 

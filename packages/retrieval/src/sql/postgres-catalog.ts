@@ -8,7 +8,7 @@ import type { SuperstepError } from "@superstep/engine"
 import type { ForeignKey, Table } from "@superstep/engine/patterns"
 import { digestOf } from "../cache-file.ts"
 import { fatal } from "../errors.ts"
-import type { Fingerprint } from "./cached-profile.ts"
+import type { Fingerprint } from "./profile-tables.ts"
 import { UNSAFE_ROLE_ADVICE } from "./queries.ts"
 
 /** The excess rights of a role, as phrases for a message. */

@@ -4,7 +4,7 @@
  * are functions. Constructs that are not listed here are refused.
  */
 
-import { optionalPackage } from "../packages.ts"
+import { optionalPackage } from "../errors.ts"
 import { failed, refused } from "./queries.ts"
 import type { SqlToken } from "./select-guard.ts"
 

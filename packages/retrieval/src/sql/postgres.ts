@@ -4,9 +4,7 @@ import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep
 import { untilAborted } from "@superstep/engine/tools"
 import type { ClientConfig, Pool, PoolClient, QueryConfig } from "pg"
 import { OpenOnce, Semaphore } from "../connections.ts"
-import { fatal, invalidOption, wholeNumber } from "../errors.ts"
-import { optionalPackage } from "../packages.ts"
-import { cachedProfile, type ProfileOptions } from "./cached-profile.ts"
+import { fatal, invalidOption, optionalPackage, wholeNumber } from "../errors.ts"
 import {
   fingerprintOf,
   READABLE_TABLES,
@@ -27,7 +25,7 @@ import {
   unreachable,
 } from "./postgres-query.ts"
 import { loadSqlParser, referencesOf, type SqlParser } from "./postgres-references.ts"
-import { profileTables } from "./profile-tables.ts"
+import { cachedProfile, type ProfileOptions, profileTables } from "./profile-tables.ts"
 import { closed, limitsOf, type QueryLimits } from "./queries.ts"
 import { checkSelect } from "./select-guard.ts"
 

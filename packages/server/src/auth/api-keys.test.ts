@@ -1,7 +1,12 @@
 /** API keys: what they prove, and what they allow. */
+import { node, Runtime, workflow } from "@superstep/engine"
 import { expect, test, vi } from "vitest"
 import { served } from "../serve.test-support.ts"
 import { createKey } from "./api-keys.ts"
+
+const held = workflow("held")
+  .start(node("held", (_: null) => null))
+  .build()
 
 const START = "/v1/workflows/greet/runs"
 
@@ -92,10 +97,9 @@ test.each([
   const spend = async (by: string) =>
     await ask("POST", "/v1/workflows/spend/runs", { key: by, body: { input: 60 } })
   const counted = async (tokens: number) =>
-    await vi.waitFor(async () => {
-      const used = (await store.records.list("key-usage")).map(({ value }) => value)
-      expect(used).toContainEqual(expect.objectContaining({ tokens }))
-    })
+    await expect
+      .poll(async () => (await store.records.list("key-usage")).map(({ value }) => value))
+      .toContainEqual(expect.objectContaining({ tokens }))
   expect((await spend(spender)).status).toBe(200)
   await counted(60)
   expect((await spend(spender)).status).toBe(200)
@@ -114,6 +118,60 @@ test.each([
   }
 })
 
+test("the budget of a key is raised, and a key that is paused starts no runs until it is resumed", async () => {
+  const { ask, key } = served()
+  const admin = await key({ role: "admin" })
+  const spender = await key({ role: "operator", budget: { per: "total", tokens: 100 } })
+  const id = spender.split("_")[1]
+  const spend = async () =>
+    (await ask("POST", "/v1/workflows/spend/runs", { key: spender, body: { input: 120 } })).status
+  const show = async () =>
+    (await (await ask("GET", `/v1/keys/${id}`, { key: admin })).json()) as { used: object }
+  const change = async (body: object) => (await ask("PATCH", `/v1/keys/${id}`, { key: admin, body })).status
+  expect((await show()).used).toEqual({ usd: 0, tokens: 0 })
+  expect(await spend()).toBe(200)
+  await expect.poll(async () => (await show()).used).toMatchObject({ tokens: 120 })
+  expect(await spend()).toBe(429)
+  expect(await change({ budget: { per: "total", tokens: 500 } })).toBe(200)
+  expect(await spend()).toBe(200)
+  expect(await change({ paused: true })).toBe(200)
+  const refused = await ask("POST", "/v1/workflows/spend/runs", { key: spender, body: { input: 1 } })
+  expect(await refused.json()).toMatchObject({ code: "KEY_PAUSED" })
+  expect((await ask("GET", "/v1/runs", { key: spender })).status).toBe(200)
+  expect(await change({ paused: false })).toBe(200)
+  expect(await spend()).toBe(200)
+  expect(await change({ budget: null })).toBe(200)
+  expect(await show()).not.toHaveProperty("budget")
+  expect(await change({ budget: { per: "day" } })).toBe(422)
+})
+
+test("a key starts as many runs a day, and has as many active ones, as its quota says", async () => {
+  const { ask, key, store } = served()
+  const limited = await key({ role: "operator", quota: { runsPerDay: 2 } })
+  const start = async (by: string) =>
+    await ask("POST", "/v1/workflows/greet/runs", { key: by, body: { input: "x" } })
+  for (const runs of [1, 2]) {
+    expect((await start(limited)).status).toBe(200)
+    await expect
+      .poll(async () => (await store.records.list("key-usage")).map(({ value }) => value))
+      .toContainEqual(expect.objectContaining({ runs }))
+  }
+  const refused = await start(limited)
+  expect(refused.status).toBe(429)
+  expect(await refused.json()).toMatchObject({ code: "KEY_QUOTA_USED_UP" })
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+  expect((await ask("GET", "/v1/runs", { key: limited })).status).toBe(200)
+  const single = await key({ role: "operator", quota: { concurrentRuns: 1 } })
+  const [id] = (await store.records.list("api-key")).flatMap(({ id, value }) =>
+    (value as { quota?: { concurrentRuns?: number } }).quota?.concurrentRuns === 1 ? [id] : [],
+  )
+  expect((await start(single)).status).toBe(200)
+  const elsewhere = new Runtime({ store, workflows: [held], recover: false })
+  await elsewhere.enqueue(held, null, { labels: { "superstep.key": id as string } })
+  expect((await start(single)).status).toBe(429)
+  await elsewhere.close()
+})
+
 test("a key sends as many requests as its rate limit says, and learns what is left", async () => {
   const { ask, key } = served()
   const limited = await key({ rateLimit: { requests: 2, seconds: 60 } })
@@ -130,4 +188,22 @@ test("a key sends as many requests as its rate limit says, and learns what is le
   } finally {
     vi.useRealTimers()
   }
+})
+
+test("a fork counts in the budget of its key without the past that it shares", async () => {
+  const { ask, key, store } = served()
+  const spender = await key({ role: "operator", budget: { per: "total", tokens: 1_000 } })
+  const started = await ask("POST", "/v1/workflows/spend/runs", { key: spender, body: { input: 60 } })
+  const { id } = (await started.json()) as { id: string }
+  const counted = async (tokens: number) =>
+    await expect
+      .poll(async () => (await store.records.list("key-usage")).map(({ value }) => value))
+      .toContainEqual(expect.objectContaining({ tokens }))
+  await counted(60)
+  // After the record in which the task used them, and before the run ended.
+  const past = await store.read(id, 0)
+  expect(past.at(-1)?.entry.type).toBe("task.finished")
+  const forked = await ask("POST", `/v1/runs/${id}/rerun`, { key: spender, body: {} })
+  expect(forked.status).toBe(201)
+  await counted(120)
 })

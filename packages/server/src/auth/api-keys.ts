@@ -23,6 +23,22 @@ export const rateLimitSchema = z
   .strict()
   .openapi("KeyRateLimit")
 
+const runs = z.number().int().min(1).max(1_000_000)
+
+export const quotaSchema = z
+  .object({
+    runsPerDay: runs.optional().openapi({ description: "Runs that it starts on a day of UTC." }),
+    concurrentRuns: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .openapi({ description: "Its runs that are queued or execute at the same time." }),
+  })
+  .strict()
+  .openapi("KeyQuota")
+
 const name = z.string().min(1).max(200)
 
 export const keyOptionsSchema = z
@@ -34,6 +50,7 @@ export const keyOptionsSchema = z
     expiresAt: z.number().int().positive().optional(),
     budget: budgetSchema.optional(),
     rateLimit: rateLimitSchema.optional(),
+    quota: quotaSchema.optional(),
   })
   .strict()
   .openapi("KeyOptions")
@@ -42,6 +59,8 @@ const storedKeySchema = keyOptionsSchema.extend({
   createdAt: z.number(),
   createdBy: z.string(),
   revokedAt: z.number().optional(),
+  /** It starts no runs since then. */
+  pausedAt: z.number().optional(),
   /** SHA-256 of the secret, in hexadecimal. */
   hash: z.string(),
   /** The secret before the last rotation, until this time. */
@@ -59,6 +78,8 @@ export interface ApiKey extends KeyOptions {
   readonly createdAt: number
   readonly createdBy: string
   readonly revokedAt?: number | undefined
+  /** It starts no runs since then. */
+  readonly pausedAt?: number | undefined
 }
 
 /** `secret` is the whole key. It is not stored: show it now. */
@@ -126,6 +147,28 @@ export function revokeKey(store: KeyStore, id: string): Promise<ApiKey | undefin
   return change(store, id, (key) => ({ ...key, revokedAt: key.revokedAt ?? Date.now(), previous: undefined }))
 }
 
+export const keyChangeSchema = z
+  .object({
+    budget: budgetSchema.nullable().optional().openapi({ description: "null: without one." }),
+    paused: z.boolean().optional().openapi({ description: "A paused key starts no runs." }),
+  })
+  .strict()
+  .openapi("KeyChange")
+
+/** Changes what the key may spend. Undefined if there is none, or it is revoked. */
+export function changeKey(
+  store: KeyStore,
+  id: string,
+  { budget, paused }: z.infer<typeof keyChangeSchema>,
+): Promise<ApiKey | undefined> {
+  return change(store, id, (key) => {
+    if (key.revokedAt !== undefined) return undefined
+    const pausedAt =
+      paused === false ? undefined : paused === true ? (key.pausedAt ?? Date.now()) : key.pausedAt
+    return { ...key, pausedAt, ...(budget !== undefined && { budget: budget ?? undefined }) }
+  })
+}
+
 /** Replaces the secret. The old one works for `overlap` more milliseconds. Undefined if there is none, or it is revoked. */
 export async function rotateKey(store: KeyStore, id: string, overlap = 0): Promise<NewApiKey | undefined> {
   const secret = newSecret()
@@ -166,8 +209,10 @@ function toApiKey(id: string, { hash: _, previous: __, ...key }: StoredKey): Api
   return { id, prefix: `${PREFIX}${id}`, ...key }
 }
 
-function principalOfKey(id: string, { role, tenant, workflows, budget, rateLimit }: StoredKey): Principal {
-  return { id: `key:${id}`, role, tenant, workflows, key: { id, budget, rateLimit } }
+function principalOfKey(id: string, key: StoredKey): Principal {
+  const { role, tenant, workflows, budget, rateLimit, quota, pausedAt } = key
+  const isPaused = pausedAt !== undefined
+  return { id: `key:${id}`, role, tenant, workflows, key: { id, budget, rateLimit, quota, isPaused } }
 }
 
 function isValid({ expiresAt, revokedAt }: StoredKey, now: number): boolean {

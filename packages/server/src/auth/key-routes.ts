@@ -1,20 +1,24 @@
 /** Routes of API keys. A principal with a tenant manages the keys of its tenant, for workflows that it may see itself. */
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi"
 import { SuperstepError } from "@superstep/engine"
-import { type Env, maySee, needs, type Principal, principalOf, ROLES } from "../access.ts"
+import { type Env, isManaged, needs, type Principal, principalOf, ROLES } from "../access.ts"
 import { body, failure, pageSchema } from "../schemas.ts"
 import type { Services } from "../services.ts"
 import {
   type ApiKey,
   budgetSchema,
+  changeKey,
   createKey,
   findKey,
+  keyChangeSchema,
   keyOptionsSchema,
   listKeys,
+  quotaSchema,
   rateLimitSchema,
   revokeKey,
   rotateKey,
 } from "./api-keys.ts"
+import { usedBy } from "./key-usage.ts"
 
 const MAX_OVERLAP = 604_800
 
@@ -30,9 +34,15 @@ const keySchema = z
     expiresAt: time.optional(),
     budget: budgetSchema.optional(),
     rateLimit: rateLimitSchema.optional(),
+    quota: quotaSchema.optional(),
     createdAt: time,
     createdBy: z.string(),
     revokedAt: time.optional(),
+    pausedAt: time.optional().openapi({ description: "It starts no runs since then." }),
+    used: z
+      .object({ usd: z.number(), tokens: z.number() })
+      .optional()
+      .openapi({ description: "Of its budget: by runs that have ended, today or in all." }),
   })
   .openapi("Key")
 const newKeySchema = keySchema
@@ -43,6 +53,11 @@ const keyParam = z.object({ key: z.string().openapi({ description: "The id of th
 
 export function addKeyRoutes(app: OpenAPIHono<Env>, { runtime }: Services): void {
   const { store } = runtime
+
+  async function withUsed(key: ApiKey) {
+    const used = await usedBy(runtime, key)
+    return { ...key, ...(used !== undefined && { used }) }
+  }
 
   async function visibleKey(principal: Principal, id: string): Promise<ApiKey> {
     const key = await findKey(store, id)
@@ -100,7 +115,7 @@ export function addKeyRoutes(app: OpenAPIHono<Env>, { runtime }: Services): void
       const found = await listKeys(store, { after: cursor, limit: limit + 1 }, (key) =>
         isManaged(principal, key),
       )
-      const keys = found.slice(0, limit)
+      const keys = await Promise.all(found.slice(0, limit).map(withUsed))
       return c.json({ keys, next: found.length > limit ? keys.at(-1)?.id : undefined }, 200)
     },
   )
@@ -114,7 +129,32 @@ export function addKeyRoutes(app: OpenAPIHono<Env>, { runtime }: Services): void
       request: { params: keyParam },
       responses: { 200: body(keySchema, "Without its secret."), 404: failure("No such key.") },
     }),
-    async (c) => c.json(await visibleKey(principalOf(c), c.req.valid("param").key), 200),
+    async (c) => c.json(await withUsed(await visibleKey(principalOf(c), c.req.valid("param").key)), 200),
+  )
+
+  app.openapi(
+    createRoute({
+      method: "patch",
+      path: "/v1/keys/{key}",
+      ...needs("admin"),
+      summary: "Change the budget of an API key, pause it, or resume it",
+      request: {
+        params: keyParam,
+        body: { required: true, content: { "application/json": { schema: keyChangeSchema } } },
+      },
+      responses: {
+        200: body(keySchema, "As it is now. The next request counts with it."),
+        404: failure("No such key."),
+        409: failure("It is revoked."),
+        422: failure("The budget is not valid."),
+      },
+    }),
+    async (c) => {
+      const { id } = await visibleKey(principalOf(c), c.req.valid("param").key)
+      const changed = await changeKey(store, id, c.req.valid("json"))
+      if (changed !== undefined) return c.json(await withUsed(changed), 200)
+      throw keyRevoked(id)
+    },
   )
 
   app.openapi(
@@ -167,16 +207,13 @@ export function addKeyRoutes(app: OpenAPIHono<Env>, { runtime }: Services): void
       const { id } = await visibleKey(principalOf(c), c.req.valid("param").key)
       const rotated = await rotateKey(store, id, (c.req.valid("json")?.overlap ?? 0) * 1_000)
       if (rotated !== undefined) return c.json(rotated, 200)
-      throw new SuperstepError("KEY_REVOKED", `Key "${id}" is revoked: create another one.`)
+      throw keyRevoked(id)
     },
   )
 }
 
-/** Whether the principal may see, create and change a key that is allowed this much. */
-function isManaged(principal: Principal, key: Pick<ApiKey, "tenant" | "workflows">): boolean {
-  if (principal.tenant !== undefined && key.tenant !== principal.tenant) return false
-  if (principal.workflows === undefined) return true
-  return key.workflows?.every((one) => maySee(principal, one)) ?? false
+function keyRevoked(id: string): SuperstepError {
+  return new SuperstepError("KEY_REVOKED", `Key "${id}" is revoked: create another one.`)
 }
 
 function keyUnknown(id: string): SuperstepError {

@@ -13,7 +13,7 @@ import { corrupt, type Subject } from "./errors.ts"
 type Part = string | number | null
 
 export function checksum(parts: readonly Part[], body: string | JsonBytes = ""): number {
-  return signed(body, crc32(`${parts.join("\n")}\n`))
+  return signed(`${parts.join("\n")}\n`, body)
 }
 
 /** Of a record. Separate from `checksum` because it is on the hot path. */
@@ -25,13 +25,12 @@ export function recordChecksum(
   places: string | null,
   body: string | JsonBytes,
 ): number {
-  const head = crc32(`${runId}\n${seq}\n${frame}\n${events}\n${places ?? ""}\n`)
-  return signed(body, head)
+  return signed(`${runId}\n${seq}\n${frame}\n${events}\n${places ?? ""}\n`, body)
 }
 
-/** As a signed 32-bit number: larger ones cost the drivers more. */
-function signed(body: string | JsonBytes, head: number): number {
-  return crc32(body instanceof ArrayBuffer ? new Uint8Array(body) : body, head) | 0
+/** As a signed 32-bit number: larger ones cost the drivers more. A joined string would be a copy of the body. */
+function signed(head: string, body: string | JsonBytes): number {
+  return crc32(body instanceof ArrayBuffer ? new Uint8Array(body) : body, crc32(head)) | 0
 }
 
 export function check(stored: number | null, found: () => number, subject: Subject): void {

@@ -6,9 +6,8 @@ import { requireFrom, requireOptional, resolveOptional } from "@superstep/engine
 
 export type Value = string | number | null | Uint8Array
 
-/** A lone value must be neither null nor bytes: libsql takes it for an object of named values. */
 export interface Statement {
-  run(...values: Value[]): { readonly changes: number | bigint }
+  run(...values: Value[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
   /**
    * Every row. (libsql's `get` adds a column of its own, so that there is no `get` here; what it reads by `run` stays
    * open; and text that is not UTF-8, which damage produces, ends the process: see columns.ts.)
@@ -76,7 +75,23 @@ const LIBSQL = { name: "libsql", neededBy: `SQLite on Node ${process.versions.no
 /** Throws where it is not installed, or has no build for the platform. */
 export function libsql(): Driver {
   const Libsql = requireOptional<DatabaseClass>(LIBSQL, requireFrom(import.meta.url))
-  return (path) => new Libsql(path)
+  return (path) => withLists(new Libsql(path))
+}
+
+/** libsql takes the values of a statement in one array too, which saves it a copy, and a lone null or bytes its meaning. */
+function withLists(database: Database): Database {
+  return {
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      const statement = database.prepare(sql)
+      return {
+        run: (...values) => statement.run(values as never),
+        all: (...values) => statement.all(values as never),
+      }
+    },
+    close: () => database.close(),
+    loadExtension: (file) => database.loadExtension?.(file),
+  }
 }
 
 /** Where its module is, for a thread to load. */

@@ -64,6 +64,16 @@ export const CLAIMED = `token = token + 1, wake_at = NULL, executing = 1, ready 
   score = CASE status WHEN 'queued' THEN score - ${BEGUN} ELSE score END,
   status = CASE status WHEN 'queued' THEN 'running' ELSE status END`
 
+/** Paused runs are in flight: they keep their thread, and are not pruned. */
+export const PAUSE_MIGRATION = `
+  DROP INDEX runs_thread_in_flight;
+  CREATE UNIQUE INDEX runs_thread_in_flight ON runs (thread)
+    WHERE thread IS NOT NULL AND status IN ('queued', 'running', 'waiting', 'paused', 'quarantined');
+  DROP INDEX runs_over;
+  CREATE INDEX runs_over ON runs (rested_at)
+    WHERE pinned = 0 AND status NOT IN ('queued', 'running', 'waiting', 'paused', 'quarantined');
+`
+
 export const SUBSCRIPTION_MIGRATION = `
   CREATE TABLE events (
     id INTEGER PRIMARY KEY,

@@ -11,6 +11,7 @@ import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
 import {
+  PAUSE_MIGRATION,
   QUEUE_MIGRATION,
   RECORD_MIGRATION,
   SCHEDULE_MIGRATION,
@@ -271,6 +272,7 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   SLOT_MIGRATION,
   SCHEDULE_MIGRATION,
   RECORD_MIGRATION,
+  PAUSE_MIGRATION,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

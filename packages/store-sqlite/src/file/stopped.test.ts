@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { describe, expect, onTestFinished, test } from "vitest"
+import { bundled } from "../../../../tests/bundled.ts"
 import { type SqliteStore, type StoreNotice, sqliteStore } from "../index.ts"
 import { created, freshPath, lease, records } from "../stores.test-support.ts"
 
@@ -11,8 +12,7 @@ const noProc = process.platform !== "linux"
 
 /** Resolves when the process has stopped itself. */
 async function stoppedInside(path: string, what: "append" | "create"): Promise<ChildProcess> {
-  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
-  const child = spawn(process.execPath, [...flags, program, path, what], {
+  const child = spawn(process.execPath, [bundled(program), path, what], {
     stdio: ["ignore", "pipe", "inherit"],
   })
   onTestFinished(() => void child.kill("SIGKILL"))

@@ -11,6 +11,7 @@ import {
   openStore,
   records,
   storeOver,
+  watched,
 } from "../stores.test-support.ts"
 import { MAX_BYTES, MAX_WRITES, SETTLED_PER_TURN, WRITES_PER_LOOK } from "./transactions.ts"
 
@@ -172,6 +173,90 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     )
     expect(commits()).toBe(10)
     expect(await store.read("r999", 0)).toEqual(records(1, 10))
+    await store.close()
+  })
+
+  test("of records to many runs share their statements: a refused one leaves the others of its turn alone (S3)", async () => {
+    const path = freshPath()
+    const database = open(path, driver)
+    let commits = 0
+    const store = committingStore(database, () => {
+      commits += 1
+    })
+    const other = openStore(path, driver)
+    const runs = Array.from({ length: 47 }, (_, i) => `r${i}`)
+    const appendAll = (seq: number) =>
+      Promise.allSettled(
+        runs.map((run, i) => store.append(lease(run), seq, records(seq + 1, 1 + (i % 3), run))),
+      )
+    await Promise.all(runs.map((run) => store.append(lease(run), 0, records(1, 1), created())))
+    commits = 0
+    expect((await appendAll(1)).every(({ status }) => status === "fulfilled")).toBe(true)
+    expect(commits).toBe(1)
+    await other.claim("r30", 1, "h2")
+    await other.append(lease("r31"), 3, records(4, 1, "unexpected"))
+    const outcomes = await Promise.allSettled(
+      runs.map((run, i) => store.append(lease(run), 2 + (i % 3), records(3 + (i % 3), 2, run))),
+    )
+    expect(
+      outcomes.flatMap((outcome, i) => (outcome.status === "rejected" ? [[i, outcome.reason.code]] : [])),
+    ).toEqual([
+      [30, "RUN_TAKEN"],
+      [31, "JOURNAL_CONFLICT"],
+    ])
+    for (const [i, run] of runs.entries()) {
+      const length = 2 + (i % 3) + (i === 30 || i === 31 ? 0 : 2)
+      expect((await store.read(run, 0)).length).toBe(i === 31 ? length + 1 : length)
+    }
+    await store.close()
+    await other.close()
+  })
+
+  test("to a run under suspicion clear it with the first record that is no intent, beside others and at the first try", async () => {
+    const executed: string[] = []
+    const store = storeOver(watched(open(freshPath(), driver), { exec: (sql) => executed.push(sql) }))
+    await store.beat({ id: "h", machine: "m", pid: 1, born: "" })
+    for (const run of ["a", "b"]) await store.append(lease(run), 0, records(1, 1), created())
+    await store.dismiss("h", { reason: "died" })
+    const [a, b] = [await store.claim("a", 2, "h2"), await store.claim("b", 2, "h2")] as const
+    if (a === undefined || b === undefined) throw new Error("not claimed")
+    await store.append(b, 1, records(2, 1))
+    await store.append(a, 1, records(2, 1), { intent: true })
+    expect(await store.run("a")).toMatchObject({ seq: 2, takeovers: 1 })
+    executed.length = 0
+    await Promise.all([
+      store.append(b, 2, records(3, 1)),
+      store.append(a, 2, records(3, 1)),
+      store.append(b, 3, records(4, 1)),
+    ])
+    expect(executed).toEqual(["BEGIN IMMEDIATE", "COMMIT"])
+    expect(await store.run("a")).toMatchObject({ seq: 3, takeovers: 0 })
+    expect(await store.run("b")).toMatchObject({ seq: 4, takeovers: 0 })
+    await store.close()
+  })
+
+  test("to a run that was idle for a while, and to one that ends, are as many records as were handed over", async () => {
+    const store = openStore(freshPath(), driver)
+    await store.append(lease("a"), 0, records(1, 1), created())
+    await store.append(lease("a"), 1, records(2, 1))
+    await store.setIdle(lease("a"), { wakeAt: 9 })
+    await Promise.all([
+      store.append(lease("a"), 2, records(3, 1)),
+      store.setIdle(lease("a"), false),
+      store.append(lease("a"), 3, records(4, 2)),
+      store.append(lease("a"), 5, records(6, 1), { idle: {}, status: "waiting" }),
+      store.append(lease("a"), 6, records(7, 1)),
+      store.append(lease("a"), 7, records(8, 1), { idle: false, status: "running" }),
+      store.append(lease("a"), 8, records(9, 1)),
+    ])
+    expect(await store.run("a")).toMatchObject({ seq: 9, status: "running" })
+    await store.append(lease("a"), 9, records(10, 2), { status: "completed" })
+    await expect(store.append(lease("a"), 10, records(11, 1))).rejects.toMatchObject({
+      code: "JOURNAL_CONFLICT",
+    })
+    const { bytes } = (await store.run("a")) ?? {}
+    expect(bytes).toBe(records(1, 11).reduce((sum, { entry }) => sum + JSON.stringify(entry).length, 0))
+    expect(await store.read("a", 0)).toEqual(records(1, 11))
     await store.close()
   })
 

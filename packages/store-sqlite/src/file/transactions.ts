@@ -27,7 +27,8 @@ interface Write {
   readonly subject: string
   readonly change: Change<unknown>
   readonly bytes: number
-  readonly alone: (() => boolean) | undefined
+  /** What `makeTogether` needs to make the change. */
+  readonly simple: object | undefined
   readonly since: number
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
@@ -81,12 +82,21 @@ const OF_A_VALUE: ReadonlySet<number | undefined> = new Set([undefined, 18, 19, 
 /** Held from the start, so that a test framework's fake timers do not stop it. */
 const nextTurn = setImmediate
 const later = setTimeout
+/** Unlike `queueMicrotask`, its callbacks need no asynchronous resource each. */
+const thisTurn = Promise.resolve()
 
 export class Transactions {
   readonly #database: Database
   readonly #rules: TransactionRules
+  /** Called when a transaction that writes has begun. */
+  onBegin: (() => void) | undefined
   /** Called when changes that were made are undone. */
   onRollBack: (() => void) | undefined
+  /**
+   * Makes the first of these simple changes, with few statements, which check what `mayChange` does. Returns how many it has
+   * made, or undefined when it has made only a part: then the transaction is rolled back, and each change is made by itself.
+   */
+  makeTogether: ((changes: readonly never[]) => number | undefined) | undefined
   #waiting: Write[] = []
   /** Writes that have a result and are not settled yet, in order. No transaction begins before they are. */
   #over: Outcome[] = []
@@ -109,13 +119,12 @@ export class Transactions {
 
   /**
    * Makes the change with the others of this turn. `subject` begins the sentence that says that it failed; `bytes` is
-   * about what it writes. `alone` makes the change of a transaction that has no other, with a statement that checks what
-   * `mayChange` does; false when it has changed nothing, and the change is still to be made.
+   * about what it writes. A change without a result that `makeTogether` can make has its data in `simple`.
    */
-  write<T>(subject: string, change: Change<T>, bytes = 0, alone?: () => boolean): Promise<T> {
+  write<T>(subject: string, change: Change<T>, bytes = 0, simple?: object): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) return reject(isClosed())
-      this.#waiting.push({ subject, change, bytes, alone, since: performance.now(), resolve, reject })
+      this.#waiting.push({ subject, change, bytes, simple, since: performance.now(), resolve, reject })
       this.#schedule()
     })
   }
@@ -190,8 +199,13 @@ export class Transactions {
     if (this.#attempts > 0 && this.#over.length === 0)
       later(() => this.#commitNext(), backOff(this.#attempts))
     else if (this.#over.length === 0 && this.#isAlone && performance.now() - this.#turnedAt < MAX_ALONE) {
-      queueMicrotask(() => (this.#waiting.length === 1 ? this.#commitNext() : this.#commitAtEndOfTurn()))
+      void thisTurn.then(this.#commitIfAlone)
     } else this.#commitAtEndOfTurn()
+  }
+
+  readonly #commitIfAlone = (): void => {
+    if (this.#waiting.length === 1) this.#commitNext()
+    else this.#commitAtEndOfTurn()
   }
 
   #commitAtEndOfTurn(): void {
@@ -273,27 +287,49 @@ export class Transactions {
   }
 
   /** The results of the first writes: of all that there was time for. */
-  #commit(turn: readonly Write[]): unknown[] {
+  #commit(turn: readonly Write[], together = true): unknown[] {
     const refusal = this.#rules.mayWrite()
     if (refusal !== undefined) return turn.map(() => refusal)
     this.#database.exec("BEGIN IMMEDIATE")
-    if (turn.length === 1 && turn[0]?.alone?.()) {
-      this.#database.exec("COMMIT")
-      return [undefined]
-    }
-    const outdated = this.#rules.mayChange?.()
-    if (outdated !== undefined) {
-      this.#rollBack()
-      return turn.map(() => outdated)
-    }
+    this.onBegin?.()
     const deadline = performance.now() + (this.#rules.maxChanging ?? MAX_CHANGING)
     const results: unknown[] = []
-    for (const { change } of turn) {
-      results.push(change())
-      if (results.length % WRITES_PER_LOOK === 0 && performance.now() >= deadline) break
+    let mayChange = false
+    let looked = 0
+    while (results.length < turn.length) {
+      const most = WRITES_PER_LOOK - (results.length - looked)
+      const made = together ? this.#makeSimple(turn, results.length, most) : 0
+      if (made === undefined) {
+        this.#rollBack()
+        return this.#commit(turn, false)
+      }
+      for (let i = 0; i < made; i++) results.push(undefined)
+      if (made === 0) {
+        const outdated = mayChange ? undefined : this.#rules.mayChange?.()
+        if (outdated !== undefined) {
+          this.#rollBack()
+          return turn.map(() => outdated)
+        }
+        mayChange = true
+        results.push((turn[results.length] as Write).change())
+      }
+      if (results.length - looked < WRITES_PER_LOOK) continue
+      looked = results.length
+      if (performance.now() >= deadline) break
     }
     this.#database.exec("COMMIT")
     return results
+  }
+
+  /** Makes simple changes that follow each other: how many of them. */
+  #makeSimple(turn: readonly Write[], from: number, most: number): number | undefined {
+    const changes: object[] = []
+    for (let i = from; i < turn.length && changes.length < most; i++) {
+      const { simple } = turn[i] as Write
+      if (simple === undefined) break
+      changes.push(simple)
+    }
+    return changes.length === 0 ? 0 : this.makeTogether?.(changes as never[])
   }
 
   #rollBack(): void {

@@ -37,7 +37,7 @@ import {
   toText,
   toTextOrNull,
 } from "../file/columns.ts"
-import type { Database } from "../file/driver.ts"
+import type { Database, Value } from "../file/driver.ts"
 import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
 import type { MailTable } from "../lease/mail.ts"
 import type { QueueTable } from "../lease/queue.ts"
@@ -48,8 +48,8 @@ import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } fr
 import type { SubscriptionTable } from "../runs/subscriptions.ts"
 import type { BlobTable } from "./blobs.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
-import { isEndSound, WITH_END } from "./journal-end.ts"
-import type { JournalEnd, JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
+import { IS_OPEN, isEndSound, WITH_END } from "./journal-end.ts"
+import type { JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
 import { type ThreadTable, type ThreadText, toThreadText } from "./threads.ts"
 
 interface Append {
@@ -86,7 +86,8 @@ export interface Tables {
 
 const STANDING = { token: "integer", status: "text", workflow: "text", thread: "text?" } as const
 
-type StandingRow = { readonly id: number; readonly is_sound: number } & EndRow & Row<typeof STANDING>
+type StandingRow = { readonly id: number; readonly is_sound: number; readonly is_open: number } & EndRow &
+  Row<typeof STANDING>
 
 /** A run that an append writes to. */
 interface Target {
@@ -94,23 +95,34 @@ interface Target {
   /** As the file has them. */
   readonly workflow: string
   readonly thread: string | null
-  /** Where its journal ends now. */
-  readonly end: JournalEnd & { readonly head: number }
+  /** Whether a process executed it before the append (S6). */
+  readonly isOpen: boolean
+  /** Where its journal ends. */
+  readonly head: number
+  readonly bytes: number
+  readonly at: number
 }
 
 export interface Appender {
   /** Why the append is refused, or undefined when it is made. */
   make(append: Append): SuperstepError | undefined
-  /** Makes an append of records only, without reading anything first; false when it has changed nothing. */
-  follow(append: Append): boolean
+  /** Whether `follow` may make the append. */
+  hasRecordsOnly(append: Append): boolean
+  /**
+   * Makes the first of these appends of records only, without reading anything. Returns how many it has made, or undefined
+   * when it has made only a part of what it tried.
+   */
+  follow(appends: readonly Append[]): number | undefined
+  /** The run begins or ceases to be executed, without an append. */
+  setOpen(runId: string, isOpen: boolean): void
   /** A transaction was rolled back: forgets the journal ends that it wrote. */
   forget(): void
 }
 
-/** Where a journal ends: nobody else writes to it as long as the run has this token. */
-interface KnownEnd {
-  readonly run: number
+/** The end of a journal: nobody else writes to it as long as the run has this token. */
+interface KnownEnd extends Target {
   readonly token: number
+  isOpen: boolean
   head: number
   bytes: number
   at: number
@@ -122,7 +134,8 @@ export function appender(database: Database, tables: Tables): Appender {
   const ends = new Map<string, KnownEnd>()
   const headMover = (sum: string, cleared: string) =>
     database.prepare(
-      `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, state_sum = ${sum}${cleared} WHERE id = ?4`,
+      `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, state_sum = ${sum}${cleared}
+       WHERE id = ?4 AND ${isStillOpen("?5")}`,
     )
   const moveHead = headMover(SUM_AFTER_APPEND, ", takeovers = 0, blamed = 0, trials = 0, died_with = NULL")
   const moveHeadForIntent = headMover(SUM_AFTER_INTENT, "")
@@ -132,10 +145,10 @@ export function appender(database: Database, tables: Tables): Appender {
   const insert = database.prepare(
     `WITH NEW (${columns}) AS (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 0, NULL, 0, 0, 1, 0, 0))
      INSERT INTO runs (${columns}, state_sum, state) SELECT ${columns}, ${MADE_SUM}, ${MADE_STATE} FROM NEW WHERE true
-     ON CONFLICT DO NOTHING RETURNING id`,
+     ON CONFLICT DO NOTHING`,
   )
   const findStanding = database.prepare(
-    `SELECT runs.id, ${END_COLUMNS}, ${selected("runs", STANDING)}, ${isEndSound("last")} AS is_sound
+    `SELECT runs.id, ${END_COLUMNS}, ${selected("runs", STANDING)}, ${isEndSound("last")} AS is_sound, ${IS_OPEN} AS is_open
      FROM runs ${WITH_END} WHERE runs.run_id = ?`,
   )
   const findByKey = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE key = ?`)
@@ -145,12 +158,12 @@ export function appender(database: Database, tables: Tables): Appender {
   const setStatus = database.prepare(
     "UPDATE runs SET status = ?, error = NULL, error_sum = NULL WHERE id = ?",
   )
-  // ?1 head, ?2 bytes, ?3 time, ?4 run, ?5 status, ?6 error, ?7 its sum, ?8 whether it executes, or null
+  // ?1 head, ?2 bytes, ?3 time, ?4 run, ?5 status, ?6 error, ?7 its sum, ?8 whether it executes, or null, ?9 token, or null
   const end = database.prepare(
     `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, rested_at = ?3, status = ?5, error = ?6, error_sum = ?7,
        holder = NULL, wake_at = NULL, executing = coalesce(?8, executing),
        takeovers = 0, blamed = 0, trials = 0, died_with = NULL, state_sum = ${SUM_AFTER_END}, state = ${STATE_AFTER_END}
-     WHERE id = ?4`,
+     WHERE id = ?4 AND ${isStillOpen("?9")}`,
   )
   const setIdle = database.prepare("UPDATE runs SET executing = ?, wake_at = ? WHERE id = ?")
   const setGraph = database.prepare("UPDATE runs SET graph = ? WHERE id = ?")
@@ -216,7 +229,7 @@ export function appender(database: Database, tables: Tables): Appender {
       forkSeq: expectedSeq,
       createdAt: records[0]?.entry.at ?? 0,
     }
-    const [made] = insert.all(
+    const made = insert.run(
       run.name,
       expectedSeq + records.length,
       sizeOf(bodies),
@@ -233,21 +246,32 @@ export function appender(database: Database, tables: Tables): Appender {
       at,
       at,
       runChecksum(run),
-    ) as { id: number }[]
-    if (made === undefined) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
-    const end = tables.journals.add(made.id, { bytes: 0, at }, records, bodies)
-    if (created.labels !== undefined) tables.labels.add(made.id, created.labels)
+    )
+    if (made.changes === 0) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
+    const id = Number(made.lastInsertRowid)
+    tables.journals.add(id, { bytes: 0, at }, records, bodies)
+    if (created.labels !== undefined) tables.labels.add(id, created.labels)
     if (run.flow !== null) {
       const { wakeAt } = (change?.idle || undefined) ?? {}
-      tables.queue.enter(made.id, created, { holder: lease.holder, at: run.createdAt, wakeAt })
+      tables.queue.enter(id, created, { holder: lease.holder, at: run.createdAt, wakeAt })
     }
-    const head = expectedSeq + records.length
-    return { id: made.id, workflow: run.workflow, thread: run.thread, end: { ...end, head } }
+    return {
+      id,
+      workflow: run.workflow,
+      thread: run.thread,
+      isOpen: run.flow === null,
+      head: expectedSeq + records.length,
+      bytes: sizeOf(bodies),
+      at,
+    }
   }
 
   /** Adds the records, and writes the new end of the journal into the run's row. */
   function move(append: Append, runId: string): Target | SuperstepError {
-    const { lease, expectedSeq, records, bodies, change } = append
+    const { lease, expectedSeq, change } = append
+    const known = knownEnd(append)
+    const moved = known && moveFrom(known, append, runId, lease.token)
+    if (moved !== undefined) return moved
     const run = standing(runId)
     const refused = refusal(lease, expectedSeq, run)
     if (run === undefined || refused !== undefined) {
@@ -258,17 +282,44 @@ export function appender(database: Database, tables: Tables): Appender {
     if (run.is_sound !== 1) throw corrupt(damagedRun(runId), "its state does not match the stored one")
     const busy = thread === null ? undefined : threadTaken(run, runId, thread, change)
     if (busy !== undefined) return busy
-    const before = { bytes: run.bytes, at: run.updated_at }
-    const after = tables.journals.add(run.id, before, records, bodies)
+    const { id, head, bytes, updated_at: at } = run
+    const workflow = decodeText(run.workflow, damagedRun(runId))
+    const target = { id, workflow, thread, isOpen: run.is_open === 1, head, bytes, at }
+    return moveFrom(target, append, runId, null) as Target
+  }
+
+  /** With a token, only if the run is still executed under it: undefined when it is not, and nothing has changed. */
+  function moveFrom(
+    run: Target,
+    { records, bodies, change, texts }: Append,
+    runId: string,
+    token: number | null,
+  ): Target | undefined {
+    const head = run.head + records.length
+    const bytes = run.bytes + sizeOf(bodies)
+    const at = records.findLast(({ entry }) => Number.isFinite(entry.at))?.entry.at ?? run.at
+    const { id, workflow, thread, isOpen } = run
+    const moved = { id, workflow, thread, isOpen, head, bytes, at }
     const statement = change?.intent === true ? moveHeadForIntent : moveHead
-    // An append that ends the run writes all of its row at once.
-    if (!endsRun(change)) statement.run(expectedSeq + records.length, after.bytes, after.at, run.id)
-    return {
-      id: run.id,
-      workflow: decodeText(run.workflow, damagedRun(runId)),
-      thread,
-      end: { ...after, head: expectedSeq + records.length },
-    }
+    const { changes } = endsRun(change)
+      ? endRun(runId, moved, change, texts.error, token)
+      : statement.run(head, bytes, at, id, token)
+    if (changes === 0 && token !== null) return undefined
+    tables.journals.add(id, run, records, bodies)
+    return moved
+  }
+
+  /** Writes all of its row at once. */
+  function endRun(
+    runId: string,
+    { id, head, bytes, at }: Target,
+    { status, idle }: RunEnd,
+    error: string | null,
+    token: number | null,
+  ) {
+    const sum = error === null ? null : checksum([runId], error)
+    const executing = idle === undefined ? null : idle === false ? 1 : 0
+    return end.run(head, bytes, at, id, status, error, sum, executing, token)
   }
 
   /** Another run may have taken the thread of a run that ended and is resumed. */
@@ -285,33 +336,43 @@ export function appender(database: Database, tables: Tables): Appender {
     return busy === undefined ? undefined : storeErrors.threadBusy(shownName(thread), busy)
   }
 
-  /**
-   * The usual append: a row for each record, and nothing else. False when the append changes more, or the end of the journal
-   * is not known here.
-   */
-  function follow({ lease, expectedSeq, records, bodies }: Append): boolean {
+  /** Of a run that is executed under the lease. */
+  function knownEnd({ lease, expectedSeq }: Append): KnownEnd | undefined {
     const known = ends.get(lease.runId)
-    if (known === undefined || known.token !== lease.token || known.head !== expectedSeq) return false
-    for (let i = 0; i < records.length; i++) {
-      const record = records[i] as JournalRecord
-      const body = bodies[i] as RecordBody
-      if (tables.journals.follow(known.run, known.token, known, record, body)) {
-        known.head = record.seq
-        known.bytes += body.bytes
-        known.at = record.entry.at
-        continue
-      }
-      ends.delete(lease.runId)
-      if (i === 0) return false
-      // Only a damaged file has records after the first one: the transaction is rolled back.
-      throw corrupt(damagedRun(toText(lease.runId)), "its journal has records after its end")
-    }
-    return true
+    if (known?.token !== lease.token || known.head !== expectedSeq || !known.isOpen) return undefined
+    return known
   }
 
-  function know({ runId, token }: Lease, run: Target): void {
+  /** The usual appends: a row for each record, and nothing else. */
+  function follow(appends: readonly Append[]): number | undefined {
+    const values: Value[] = []
+    let made = 0
+    for (const append of appends) {
+      const known = knownEnd(append)
+      if (known === undefined) break
+      addRows(values, known, append)
+      made += 1
+    }
+    const { rows, added } = tables.journals.follow(values)
+    if (added === rows) return made
+    for (const { lease } of appends.slice(0, made)) ends.delete(lease.runId)
+    return added === 0 ? 0 : undefined
+  }
+
+  function addRows(values: Value[], known: KnownEnd, { records, bodies }: Append): void {
+    for (let i = 0; i < records.length; i++) {
+      const { seq, events, entry } = records[i] as JournalRecord
+      const { frame, text, sum, bytes } = bodies[i] as RecordBody
+      known.head = seq
+      known.bytes += bytes
+      known.at = entry.at
+      values.push(known.id, known.token, seq, frame, events, entry.at, known.bytes, text, sum)
+    }
+  }
+
+  function know({ runId, token }: Lease, run: Target, isOpen: boolean): void {
     if (ends.size >= MAX_KNOWN) ends.clear()
-    ends.set(runId, { run: run.id, token, ...run.end })
+    ends.set(runId, { ...run, token, isOpen })
   }
 
   function apply(runId: string, run: Target, change: RunChange, texts: ChangeTexts): void {
@@ -332,12 +393,8 @@ export function appender(database: Database, tables: Tables): Appender {
     if (change.status === undefined) return
     if (!hasEnded({ status: change.status })) setStatus.run(change.status, run.id)
     else {
-      const { error } = texts
-      const { head, bytes, at } = run.end
-      const sum = error === null ? null : checksum([runId], error)
-      const executing = change.idle === undefined ? null : change.idle === false ? 1 : 0
-      end.run(head, bytes, at, run.id, change.status, error, sum, executing)
-      tables.requests.withdrawAll(run.id, at)
+      if (change.created !== undefined && endsRun(change)) endRun(runId, run, change, texts.error, null)
+      tables.requests.withdrawAll(run.id, run.at)
     }
   }
 
@@ -355,18 +412,23 @@ export function appender(database: Database, tables: Tables): Appender {
     make(append) {
       const { change, texts, lease } = append
       const runId = toText(lease.runId)
-      if (hasRecordsOnly(append) && follow(append)) return undefined
       const run = change?.created === undefined ? move(append, runId) : create(append, change.created)
       if (isSuperstepError(run)) return run
       if (endsRun(change)) ends.delete(lease.runId)
-      else know(lease, run)
+      // An intent leaves the run under suspicion, if it is: `follow` would refuse the next records, and those beside them.
+      else know(lease, run, isOpenAfter(run, change) && change?.intent !== true)
       keepBlobs(run.id, append)
       if (change === undefined) return undefined
       apply(runId, run, change, texts)
       tables.subscriptions.addEvents({ runId, workflow: run.workflow }, eventsOf(change, append.records))
       return undefined
     },
-    follow: (append) => hasRecordsOnly(append) && follow(append),
+    hasRecordsOnly,
+    follow,
+    setOpen(runId, isOpen) {
+      const known = ends.get(runId)
+      if (known !== undefined) known.isOpen = isOpen
+    },
     forget: () => ends.clear(),
   }
 }
@@ -381,8 +443,20 @@ function hasRecordsOnly({ records, bodies, change }: Append): boolean {
   )
 }
 
-function endsRun(change: RunChange | undefined): boolean {
+type RunEnd = RunChange & { readonly status: StoredStatus }
+
+function endsRun(change: RunChange | undefined): change is RunEnd {
   return change?.status !== undefined && hasEnded({ status: change.status })
+}
+
+function isOpenAfter({ isOpen }: Target, { status, idle }: RunChange = {}): boolean {
+  const isOpened = status === "running" && idle === false
+  return (isOpen || isOpened) && !idle && (status === undefined || status === "running")
+}
+
+/** A condition that always holds for a token that is null. */
+function isStillOpen(token: string): string {
+  return `(${token} IS NULL OR (token = ${token} AND ${IS_OPEN}))`
 }
 
 function damagedRun(runId: string): Subject {

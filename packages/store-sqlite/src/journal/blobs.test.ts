@@ -104,7 +104,7 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
         expect(JSON.stringify(back)).toBe(JSON.stringify(value))
         expect(body.text.length).toBeLessThanOrEqual(Math.max(LIMIT, JSON.stringify(value).length))
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     )
     database.close()
   })

@@ -12,6 +12,8 @@ export interface GraphText {
 }
 
 export interface GraphTable {
+  /** A transaction begins: other processes may have deleted graphs. */
+  begin(): void
   /** Stores a graph for the run. The graph that its row names, `own`, needs no use besides. */
   add(run: number, graph: GraphText, own?: string): void
   /** The row of the run is about to name another graph. */
@@ -56,14 +58,21 @@ export function graphTable(database: Database): GraphTable {
        AND NOT EXISTS (SELECT 1 FROM graph_uses WHERE graph_uses.hash = graphs.hash)
        AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.graph = graphs.hash)`,
   )
+  /** Of this transaction. */
+  const added = new Set<string>()
   return {
+    begin: () => added.clear(),
     add(run, { hash, body, sum }, own) {
-      add.run(hash, body, sum)
+      if (!added.has(hash)) add.run(hash, body, sum)
+      added.add(hash)
       if (own === undefined || toText(own) !== hash) addUse.run(hash, run)
     },
     use: (run) => void useOwn.run(run),
     release: (runs) => void removeUses.run(runs),
-    removeUnused: () => void removeUnused.run(),
+    removeUnused() {
+      added.clear()
+      removeUnused.run()
+    },
     find(hash) {
       const name = toText(hash)
       const found = find.all(name)

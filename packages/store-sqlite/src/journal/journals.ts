@@ -25,7 +25,7 @@ import {
   shownName,
   toText,
 } from "../file/columns.ts"
-import type { Database } from "../file/driver.ts"
+import type { Database, Value } from "../file/driver.ts"
 import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
 import { IS_CURRENT } from "../file/schema.ts"
 import { runHeads } from "../runs/runs.ts"
@@ -49,7 +49,7 @@ export interface JournalRow extends Row<typeof RECORD> {
 }
 
 /** The end of a journal, as the run's row has it or will have it. */
-export interface JournalEnd {
+interface JournalEnd {
   readonly bytes: number
   readonly at: number
 }
@@ -63,11 +63,12 @@ export interface JournalTable {
     bodies: readonly RecordBody[],
   ): JournalEnd
   /**
-   * Adds a record after an end that is known, if the run is executed under this token and under no suspicion. False when it
-   * is not, or a newer version of the package has brought the file up to date: then nothing has changed. The run's row stays
-   * as it is (S6).
+   * Adds records, each after an end that is known, if its run is executed under its token and under no suspicion. The values
+   * are those of FOLLOWING for each record, one after another. Returns how many records these are, and how many it has added:
+   * fewer when that is not so, or a newer version of the package has brought the file up to date. The rows of the runs stay
+   * as they are (S6).
    */
-  follow(run: number, token: number, end: JournalEnd, record: JournalRecord, body: RecordBody): boolean
+  follow(values: readonly Value[]): { readonly rows: number; readonly added: number }
   /** To be called within a transaction, so that all it reads is of one moment. */
   read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
   /** Removes the records of runs that have few. */
@@ -81,14 +82,8 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
   const add = database.prepare(
     `INSERT INTO journal (${columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, ?8, ?9)`,
   )
-  // An existing record stays as it is.
-  const follow = database.prepare(
-    `INSERT OR IGNORE INTO journal (${columns})
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, NULL, ?8
-     FROM runs WHERE runs.id = ?1 AND runs.token = ?9 AND ${IS_OPEN}
-       AND runs.takeovers = 0 AND runs.blamed = 0 AND runs.trials = 0 AND runs.died_with IS NULL
-       AND ${IS_CURRENT}`,
-  )
+  // Many at once: the drivers take more time for a call than SQLite takes for a row.
+  const follow = [20, 5, 1].map((size) => ({ size, statement: database.prepare(followingRecords(size)) }))
   const heads = runHeads(database)
   const find = database.prepare(
     `SELECT ${RECORD_COLUMNS} FROM journal WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq`,
@@ -110,9 +105,18 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
       }
       return { bytes, at }
     },
-    follow(run, token, end, { seq, events, entry }, { frame, text, sum, bytes }) {
-      const { changes } = follow.run(run, seq, frame, events, entry.at, end.bytes + bytes, text, sum, token)
-      return changes !== 0
+    follow(values) {
+      const rows = values.length / FOLLOWING.length
+      let added = 0
+      for (const { size, statement } of follow) {
+        while (rows - added >= size) {
+          const from = added * FOLLOWING.length
+          const { changes } = statement.run(...values.slice(from, from + size * FOLLOWING.length))
+          added += Number(changes)
+          if (Number(changes) < size) return { rows, added }
+        }
+      }
+      return { rows, added }
     },
     read(runId, afterSeq, limit) {
       const read = blobs.reader()
@@ -135,6 +139,22 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
     removeAll: (runs) => void removeAll.run(runs),
     removeSome: (run, most) => Number(removeSome.run(run, most).changes),
   }
+}
+
+/** A record that follows a known end; `bytes` is the size of the journal with it. */
+const FOLLOWING = ["run", "token", "seq", "frame", "events", "at", "bytes", "body", "sum"] as const
+
+/** A statement that adds so many records. An existing record stays as it is. */
+function followingRecords(rows: number): string {
+  const row = `(${FOLLOWING.map(() => "?").join(", ")})`
+  const values = new Array<string>(rows).fill(row).join(", ")
+  return `WITH new (${FOLLOWING.join(", ")}) AS (VALUES ${values})
+    INSERT OR IGNORE INTO journal (run, seq, frame, events, at, bytes, end_sum, body, blobs, sum)
+    SELECT new.run, new.seq, new.frame, new.events, new.at, new.bytes, ${endSum("new.seq", "new.bytes", "new.at")},
+      new.body, NULL, new.sum
+    FROM new CROSS JOIN runs ON runs.id = new.run
+    WHERE runs.token = new.token AND ${IS_OPEN} AND ${IS_CURRENT}
+      AND runs.takeovers = 0 AND runs.blamed = 0 AND runs.trials = 0 AND runs.died_with IS NULL`
 }
 
 type Entry = JournalRecord["entry"]

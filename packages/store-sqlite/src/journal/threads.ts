@@ -1,11 +1,23 @@
 /** State that lasts from run to run, as numbered writes: it can be read as it was after each of them. */
 
-import type { Json, ThreadWrite } from "@superstep/engine"
+import type { Json, RecordQuery, ThreadWrite } from "@superstep/engine"
 import { foldThread, plainCodec, type StoredThreadWrite, type ValueCodec } from "@superstep/engine/stores"
 import { check, checksum } from "../file/checksum.ts"
-import { decodeText, parseName, parseSealed, type Row, selected, toText } from "../file/columns.ts"
+import {
+  decodeName,
+  decodeText,
+  type JsonBytes,
+  jsonBytes,
+  parseName,
+  parseSealed,
+  type Row,
+  selected,
+  toText,
+  toTextOrNull,
+} from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
 import { corrupt, type Subject } from "../file/errors.ts"
+import { IN_FLIGHT } from "../runs/run-rows.ts"
 
 export interface ThreadTable {
   /** `thread` as the file has it. */
@@ -13,6 +25,7 @@ export interface ThreadTable {
   /** How many writes it has. */
   version(id: string): number
   state(id: string, version?: number): ThreadState
+  list(query?: RecordQuery): readonly string[]
   remove(id: string): void
 }
 
@@ -59,6 +72,14 @@ export function threadTable(database: Database, codec: ValueCodec = plainCodec):
     "DELETE FROM thread_writes WHERE thread = (SELECT id FROM threads WHERE thread = ?)",
   )
   const remove = database.prepare("DELETE FROM threads WHERE thread = ?")
+  const after = "thread >= ?1 AND (?2 IS NULL OR thread > ?2) AND substr(thread, 1, length(?1)) = ?1"
+  const page = (where: string) =>
+    `SELECT thread FROM (SELECT thread FROM ${where} AND ${after} ORDER BY thread LIMIT ?3)`
+  const list = database.prepare(
+    `SELECT ${jsonBytes("thread")} AS thread FROM (
+      ${page("threads WHERE true")} UNION ${page(`runs WHERE thread IS NOT NULL AND ${IN_FLIGHT}`)}
+    ) ORDER BY 1 LIMIT ?3`,
+  )
 
   return {
     add(thread, rows) {
@@ -83,6 +104,10 @@ export function threadTable(database: Database, codec: ValueCodec = plainCodec):
       }
       const writes = rows.filter((row) => row.version !== null)
       return fold(id, codec, writes, Math.min(version, rows[0]?.last ?? 0))
+    },
+    list: ({ prefix = "", after: last, limit } = {}) => {
+      const rows = list.all(toText(prefix), toTextOrNull(last), limit ?? -1) as { thread: JsonBytes }[]
+      return rows.map(({ thread }) => decodeName(thread, () => "The name of a thread is damaged"))
     },
     remove(id) {
       removeWrites.run(toText(id))

@@ -65,10 +65,11 @@ interface HeadRow {
   readonly is_first: number
 }
 
-/** Runs of a line that may be claimed, by ?1 its name and ?2 now. */
+/** Runs of a line that may be claimed, by ?1 its name, ?2 now, and ?3 the graphs whose runs are left to others. */
 const CLAIMABLE_IN_LINE = `${IS_READY} AND ${LINE} = ?1 AND takeovers < ${SUSPECT}
   AND +status IN ('queued', 'running', 'waiting')
-  AND (+status <> 'queued' OR expires_at IS NULL OR expires_at > ?2)`
+  AND (+status <> 'queued' OR expires_at IS NULL OR expires_at > ?2)
+  AND +graph NOT IN (SELECT value FROM json_each(?3))`
 
 export function queueTable(
   database: Database,
@@ -167,8 +168,11 @@ export function queueTable(
     )
   }
 
-  function headOf(line: Pick<Line, "name">, now: number): (HeadRow & Line["head"]) | undefined {
-    const [row] = findHead.all(line.name, now) as HeadRow[]
+  function headOf(
+    line: Pick<Line, "name">,
+    { now, without = [] }: Pick<ClaimQuery, "now" | "without">,
+  ): (HeadRow & Line["head"]) | undefined {
+    const [row] = findHead.all(line.name, now, JSON.stringify(without.map(toText))) as HeadRow[]
     return row && { ...row, isFirst: row.is_first === 1 }
   }
 
@@ -194,7 +198,8 @@ export function queueTable(
   }
 
   /** The lines that have runs to claim, with the first of each. */
-  function linesFor({ workflows, queues, runId, now }: ClaimQuery): Line[] {
+  function linesFor(query: ClaimQuery): Line[] {
+    const { workflows, queues, runId, now } = query
     const isServed = ({ workflow, queue }: Line) =>
       workflows.includes(workflow) && (queues === undefined || queues.includes(queue))
     if (runId !== undefined) {
@@ -203,7 +208,7 @@ export function queueTable(
       return [{ ...toLine(row.line), head: { ...row, isFirst: row.is_first === 1 } }].filter(isServed)
     }
     const lines = (findLines.all() as { name: JsonBytes }[]).map(({ name }) => toLine(name)).filter(isServed)
-    for (const line of lines) line.head = headOf(line, now)
+    for (const line of lines) line.head = headOf(line, query)
     return lines
   }
 
@@ -262,7 +267,7 @@ export function queueTable(
           claims += 1
           served.set(line.tenant, claims)
           claimed.push({ id, isFirst })
-          line.head = query.runId === undefined ? headOf(line as Line, now) : undefined
+          line.head = query.runId === undefined ? headOf(line as Line, query) : undefined
         },
       })
       for (const [tenant, last] of served) setServed.run(toText(tenant), last)

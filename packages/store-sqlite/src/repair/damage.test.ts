@@ -32,7 +32,7 @@ describe.each(drivers)("a file by $name", ({ driver }) => {
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)]
     await store.close()
 
-    const cuts = fc.sample(fc.integer({ min: 0, max: Math.floor(log.length / 32) }), { seed, numRuns: 120 })
+    const cuts = fc.sample(fc.integer({ min: 0, max: Math.floor(log.length / 32) }), { seed, numRuns: 60 })
     const found: number[] = []
     for (const cut of [...new Set(cuts)].sort((a, b) => a - b)) {
       const where = `SEED=${seed}, cut at ${cut * 32}`

@@ -4,6 +4,7 @@ import { statSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { describe, expect, inject, test } from "vitest"
+import { bundled } from "../../../../tests/bundled.ts"
 import type { Database } from "../file/driver.ts"
 import { outdatedCheck } from "../file/schema.ts"
 import { Transactions } from "../file/transactions.ts"
@@ -22,7 +23,7 @@ import { fill } from "./flipped-values.test-support.ts"
 
 const program = fileURLToPath(new URL("./flipped.test-support.ts", import.meta.url))
 /** About how many bytes are changed, one at a time. */
-const FLIPS = inject("isProof") ? 800 : 200
+const FLIPS = inject("isProof") ? 800 : 80
 
 interface Line {
   readonly at?: number
@@ -33,9 +34,8 @@ interface Line {
 
 /** What the program says beside the positions that it tries; and the last position, should it end too early. */
 async function flip(sound: string, from: number, step: number, driver: string): Promise<Line[]> {
-  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
   const args = [sound, `${sound}.${from}`, from, statSync(sound).size, step, driver].map(String)
-  const child = spawn(process.execPath, [...flags, program, ...args], {
+  const child = spawn(process.execPath, [bundled(program), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   })
   const ended = new Promise<unknown>((resolve) => child.on("close", resolve))

@@ -22,6 +22,7 @@ export const ALL_STATUS: readonly StoredStatus[] = [
   "queued",
   "running",
   "waiting",
+  "paused",
   "quarantined",
   "completed",
   "failed",
@@ -29,8 +30,8 @@ export const ALL_STATUS: readonly StoredStatus[] = [
   "limit",
 ]
 /** As the partial indexes have it, so that they are used. */
-export const IN_FLIGHT = "status IN ('queued', 'running', 'waiting', 'quarantined')"
-export const IS_OVER = "status NOT IN ('queued', 'running', 'waiting', 'quarantined')"
+export const IN_FLIGHT = "status IN ('queued', 'running', 'waiting', 'paused', 'quarantined')"
+export const IS_OVER = "status NOT IN ('queued', 'running', 'waiting', 'paused', 'quarantined')"
 /** Runs that a process may execute, or has executed. */
 export const CLAIMABLE = "status IN ('running', 'waiting')"
 

@@ -21,13 +21,15 @@ import {
   shownName,
   toText,
 } from "../file/columns.ts"
-import type { Database } from "../file/driver.ts"
+import type { Database, Statement } from "../file/driver.ts"
 import { corrupt } from "../file/errors.ts"
 
 /** How many events one transaction removes at most. */
 const EVENTS_AT_ONCE = 1_000
 
 export interface SubscriptionTable {
+  /** A transaction begins: other processes may have written events. */
+  begin(): void
   /** Events of a run; `runId` and `workflow` as the file has them. */
   addEvents(run: { readonly runId: string; readonly workflow: string }, events: readonly NewEvent[]): void
   events(after: number, limit: number): readonly StoredEvent[]
@@ -86,18 +88,18 @@ interface Consumer {
 /** Events that every consumer has handled, or that are older than ?1. */
 const REMOVABLE = "id <= (SELECT min(position) FROM consumers) OR at < ?1"
 
+/** The last position. None is given twice, or before that of a consumer, also if one of these is damaged. */
+const LAST = `CAST(max(
+  coalesce((SELECT max(last) FROM event_end), 0),
+  coalesce((SELECT max(id) FROM events), 0),
+  coalesce((SELECT max(position) FROM consumers), 0)
+) AS INTEGER)`
+
 export function subscriptionTable(database: Database, codec: ValueCodec): SubscriptionTable {
-  // No position is given twice, or before that of a consumer, also if one of these is damaged.
-  const findLast = database.prepare(
-    `SELECT CAST(max(
-       coalesce((SELECT max(last) FROM event_end), 0),
-       coalesce((SELECT max(id) FROM events), 0),
-       coalesce((SELECT max(position) FROM consumers), 0)
-     ) AS INTEGER) AS last`,
-  )
-  const addEvent = database.prepare(
-    "INSERT INTO events (id, type, run_id, workflow, at, body, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-  )
+  const findLast = database.prepare(`SELECT ${LAST} AS last`)
+  const insert = "INSERT INTO events (id, type, run_id, workflow, at, body, sum)"
+  const addEvent = database.prepare(`${insert} VALUES (?, ?, ?, ?, ?, ?, ?)`)
+  const addNext = database.prepare(`${insert} SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE ${LAST} = ?1 - 1`)
   const findEvents = database.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?`)
   const countEvents = database.prepare("SELECT count(*) AS count FROM events WHERE id > ?")
   const addConsumer = database.prepare(
@@ -119,6 +121,11 @@ export function subscriptionTable(database: Database, codec: ValueCodec): Subscr
   )
   const keepEnd = database.prepare("UPDATE event_end SET last = ?")
   const removeSome = database.prepare(`DELETE FROM events WHERE id <= ?2 AND (${REMOVABLE})`)
+
+  /** The last position that this process gave. */
+  let end = 0
+  /** Whether it is the last one of the file: no other process writes during a transaction. */
+  let isLast = false
 
   function last(): number {
     return (findLast.all() as [{ last: number }])[0].last
@@ -152,13 +159,23 @@ export function subscriptionTable(database: Database, codec: ValueCodec): Subscr
   }
 
   return {
+    begin() {
+      isLast = false
+    },
     addEvents({ runId, workflow }, events) {
-      if (events.length === 0) return
-      let id = last()
       for (const event of events) {
-        id += 1
         const { type, at, body } = toEventText(event)
-        addEvent.run(id, type, runId, workflow, at, body, eventSum(id, type, runId, workflow, at, body))
+        const add = (statement: Statement) => {
+          const sum = eventSum(end + 1, type, runId, workflow, at, body)
+          return statement.run(end + 1, type, runId, workflow, at, body, sum).changes !== 0
+        }
+        // Most often no other process has written in between: one statement does what two would.
+        if (isLast || !add(addNext)) {
+          if (!isLast) end = last()
+          add(addEvent)
+        }
+        isLast = true
+        end += 1
       }
     },
     events: (after, limit) => (findEvents.all(after, limit) as EventRow[]).map(toEvent),

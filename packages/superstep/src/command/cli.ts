@@ -49,8 +49,9 @@ export const EXIT = {
   failed: 1,
   /** A bad definition, a bad flag, a missing file. */
   usage: 2,
-  /** The run waits for a person. */
+  /** The run waits for a person, or somebody paused it. */
   waiting: 3,
+  paused: 3,
   /** A limit, the budget or the timeout was reached. */
   limit: 4,
   cancelled: 130,

@@ -5,10 +5,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { expect, it, onTestFinished } from "vitest"
-import { moduleFile } from "./modules/index.test-support.ts"
+import { bundledTogether } from "../../../../tests/bundled.ts"
+import { type ModuleName, moduleFile as sourceOf } from "./modules/index.test-support.ts"
 
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url))
-const TSX = import.meta.resolve("tsx")
+const MODULES = ["chatty", "greet", "slow"] as const satisfies ModuleName[]
+const programOf = bundledTogether([MAIN, ...MODULES.map(sourceOf)])
+const moduleFile = (name: (typeof MODULES)[number]) => programOf(sourceOf(name))
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "superstep-process-"))
@@ -29,7 +32,7 @@ function started(
   env: NodeJS.ProcessEnv = {},
   stdout: "pipe" | number = "pipe",
 ): Process {
-  const child = spawn(process.execPath, ["--conditions=@superstep/source", "--import", TSX, MAIN, ...argv], {
+  const child = spawn(process.execPath, [programOf(MAIN), ...argv], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
     stdio: ["ignore", stdout, "pipe"],

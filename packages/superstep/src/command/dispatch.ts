@@ -34,6 +34,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry("schedules", "list, inspect and change schedules", () => import("./commands/schedules.ts")),
   entry("serve", "serve workflows over HTTP", () => import("./commands/serve.ts")),
   entry("dev", "serve workflows, and reload them when they change", () => import("./commands/serve.ts")),
+  entry("studio", "open a web UI over the runs of a store", () => import("./commands/serve.ts")),
+  entry("mcp", "log in at remote MCP servers", () => import("./commands/mcp.ts")),
   entry("keys", "manage API keys of the server", () => import("./commands/keys.ts")),
   entry("inbox", "list open questions", () => import("./commands/inbox.ts")),
   entry("respond", "answer an open question", () => import("./commands/inbox.ts")),
@@ -96,6 +98,10 @@ async function dispatch(argv: readonly string[], cli: Cli): Promise<void> {
   if (first === "--version" || first === "-V") return cli.out.line(await version())
   if (first === "help" && others.length > 0) return await dispatch([...others, "--help"], cli)
   if (first === "help" || first === "--help" || first === "-h") return cli.out.write(help(cli.out))
+  if (first === "__complete") {
+    const { completeValues } = await import("./commands/completed-values.ts")
+    return await completeValues(cli, others)
+  }
   const command = await loadCommand(entryFor(first), cli)
   checkSubcommand(command, others)
   await command.parseAsync(others, { from: "user" })
@@ -118,6 +124,8 @@ function entryFor(name: string): CommandEntry {
 /** A command with a default subcommand would treat an unknown word as an argument of that subcommand. */
 function checkSubcommand(command: Command, [word]: readonly string[]): void {
   const names = command.commands.map((below) => below.name())
+  // One that takes arguments itself, such as the files of `serve`.
+  if (command.registeredArguments.length > 0) return
   if (names.length === 0 || word === undefined || word.startsWith("-")) return
   if (word === "help" || names.includes(word)) return
   throw usageError(`Unknown command "${command.name()} ${word}". Available: ${names.join(", ")}.`)
@@ -134,6 +142,11 @@ function configure(command: Command, cli: Cli): Command {
   return command
     .exitOverride()
     .showHelpAfterError("Add --help for usage.")
+    .configureHelp({
+      // One form: a sentence on its own page, a phrase in a list.
+      commandDescription: (shown) => sentence(shown.description()),
+      subcommandDescription: (below) => below.description(),
+    })
     .configureOutput({
       writeOut: (text) => cli.out.write(text),
       writeErr: (text) => cli.err.write(text),
@@ -143,6 +156,11 @@ function configure(command: Command, cli: Cli): Command {
       getOutHelpWidth: () => cli.out.width,
       getErrHelpWidth: () => cli.err.width,
     })
+}
+
+function sentence(text: string): string {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`
 }
 
 function isCommanderError(error: unknown): error is CommanderError {

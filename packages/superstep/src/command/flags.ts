@@ -21,6 +21,8 @@ export interface DefinitionFlags {
   readonly model?: ModelChoices | undefined
   readonly price?: Prices | undefined
   readonly agents?: string | undefined
+  /** Of a file with agents and no workflow: the one to talk to. */
+  readonly agent?: string | undefined
   readonly set?: Readonly<Record<string, string>> | undefined
   /** By name; undefined: read the environment variable of that name. */
   readonly setSecret?: Readonly<Record<string, string | undefined>> | undefined
@@ -38,6 +40,9 @@ export interface DefinitionFlags {
 export interface RunFlags extends BoundFlags {
   readonly runId?: string | undefined
   readonly thread?: string | undefined
+  /** A thread, or -1 for the last one. */
+  readonly session?: string | undefined
+  readonly attach?: readonly string[] | undefined
   readonly yolo?: true | undefined
   /** An incomplete answer is a failure. */
   readonly strict?: true | undefined
@@ -81,23 +86,22 @@ export function addFlags(command: Command, ...groups: readonly AddFlags[]): Comm
   return command
 }
 
-/** Adds flags, and notes and examples at the end of the help. */
+/** Adds flags, and notes and one example at the end of the help. */
 export function complete(
   command: Command,
   groups: readonly AddFlags[],
-  examples: string | readonly string[],
+  example: string,
   notes?: string,
 ): Command {
-  return addFlags(command, ...groups).addHelpText("after", helpText(examples, notes))
+  return addFlags(command, ...groups).addHelpText("after", helpText(example, notes))
 }
 
-/** Notes and examples at the end of the help. */
-export function helpText(examples: string | readonly string[], notes = ""): string {
-  const lines = [examples].flat().map((line) => `\n  ${line}`)
+/** Notes and one example at the end of the help. */
+export function helpText(example: string, notes = ""): string {
   // Wrapping collapses spaces, which lines of a list need.
   const wrap = (line: string) => (line.length > HELP_WIDTH ? wrapped(line, HELP_WIDTH) : [line])
   const wrappedNotes = notes.split("\n").flatMap(wrap)
-  return `${notes === "" ? "" : `\n${wrappedNotes.join("\n")}\n`}\nExamples:${lines.join("")}`
+  return `${notes === "" ? "" : `\n${wrappedNotes.join("\n")}\n`}\nExample:\n  ${example}`
 }
 
 export function outputFlags(command: Command): Command {
@@ -164,6 +168,18 @@ export function runFlags(command: Command): Command {
 
 export function runIdFlag(command: Command): Command {
   return command.option("--run-id <id>", "set the run's id; join the run if it exists", parseName)
+}
+
+/** Flags for a message to an agent. */
+export function messageFlags(command: Command): Command {
+  return command
+    .option(
+      "-a, --agent <name>",
+      "talk to this agent of a file with agents (default: root, or the first)",
+      parseName,
+    )
+    .option("--session <id>", "continue this conversation: a thread, or -1 for the last one", parseName)
+    .option("--attach <file>", "send this file with the message; repeatable", collect)
 }
 
 /** Flags for every run of a conversation. */

@@ -25,6 +25,8 @@ export interface TestIo extends Io {
   /** Resolves when stdout or stderr has the text, or has it so many times. */
   seen(text: string, times?: number): Promise<void>
   interrupt(): void
+  /** Resolves when something listens for `interrupt`. */
+  listened(): Promise<void>
   readonly exits: readonly number[]
 }
 
@@ -43,6 +45,7 @@ export function testIo(options: TestIoOptions = {}): TestIo {
   const written = { stdout: "", stderr: "" }
   const waiting = new Set<() => void>()
   const listeners = new Set<() => void>()
+  const listenedTo: (() => void)[] = []
   const exits: number[] = []
   const output = (name: "stdout" | "stderr") => {
     const stream = new PassThrough()
@@ -70,8 +73,14 @@ export function testIo(options: TestIoOptions = {}): TestIo {
     exitNow: (code) => void exits.push(code),
     onInterrupt(listener) {
       listeners.add(listener)
+      for (const resolve of listenedTo.splice(0)) resolve()
       return () => listeners.delete(listener)
     },
+    listened: () =>
+      new Promise((resolve) => {
+        if (listeners.size > 0) resolve()
+        else listenedTo.push(resolve)
+      }),
     interrupt() {
       for (const listener of [...listeners]) listener()
     },
@@ -95,7 +104,17 @@ export async function superstep(
 ): Promise<Ended> {
   const io = "written" in options ? options : testIo(options)
   const before = { ...io.written }
-  const code = await main(argv, io)
+  const running = main(argv, io)
+  let hasEnded = false
+  // A test that failed or was too slow leaves its command running, with the models that it registered for this process.
+  onTestFinished(async () => {
+    if (hasEnded) return
+    io.interrupt()
+    await running.catch(() => undefined)
+  })
+  const code = await running.finally(() => {
+    hasEnded = true
+  })
   // The output arrives in the next turns of the event loop.
   await new Promise((resolve) => setImmediate(resolve))
   return {

@@ -70,16 +70,14 @@ describe("toSvg", () => {
   it.each([1, 2, 3, 5, 8, 13, 21, 40])(
     "does not overlap the shapes of a random graph of %i nodes",
     (size) => {
-      for (let seed = 0; seed < 2; seed++) {
-        const graph = randomWorkflow(seed * 1_000 + size, size, 2)
-        check(diagramOf(graph), place(diagramOf(graph)))
-        checkInside(toSvg(graph))
-      }
+      const graph = randomWorkflow(1_000 + size, size, 2)
+      check(diagramOf(graph), place(diagramOf(graph)))
+      checkInside(toSvg(graph))
     },
   )
 
-  it("draws two hundred nodes", () => {
-    const graph = randomWorkflow(1, 200)
+  it("draws a hundred nodes", () => {
+    const graph = randomWorkflow(1, 100)
     check(diagramOf(graph), place(diagramOf(graph)))
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { agent } from "../../agents/index.ts"
 import { scriptedModel } from "../../models/index.ts"
-import { expressionGuardrail } from "./guardrails.ts"
+import { expressionGuardrail } from "./agent-functions.ts"
 
 test("an expression sees the text, the value and the agent, and trips if it is false", async () => {
   const run = (expression: string, input: unknown) => {

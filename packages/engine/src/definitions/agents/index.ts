@@ -1,6 +1,13 @@
 /** Agents, models and toolsets of definition files. */
 
-export { type AgentTextOptions, agentFunctions, agentText, type Instructions } from "./agent-functions.ts"
+export {
+  type AgentTextOptions,
+  agentFunctions,
+  agentText,
+  type ExpressionGuardrailOptions,
+  expressionGuardrail,
+  type Instructions,
+} from "./agent-functions.ts"
 export {
   type AgentData,
   agentShape,
@@ -11,13 +18,19 @@ export {
   type ToolsetData,
   toolsetShape,
 } from "./agent-shape.ts"
-export { type ExpressionGuardrailOptions, expressionGuardrail } from "./guardrails.ts"
+export { type CommandHook, type CommandHooksOptions, commandHooks, type ToolHooks } from "./command-hooks.ts"
 export {
-  type ModelNames,
-  modelArg,
   type PlannedAgent,
   type PlannedAgents,
   planAgents,
   toolsetAgent,
 } from "./plan-agents.ts"
-export { agentToolNames } from "./toolset-calls.ts"
+export { type ModelNames, modelArg } from "./plan-models.ts"
+export {
+  type A2aToolOptions,
+  a2aTool,
+  type DocumentSearchOptions,
+  documentSearch,
+  type SearchedDocuments,
+} from "./search-tools.ts"
+export { agentToolNames } from "./tool-names.ts"

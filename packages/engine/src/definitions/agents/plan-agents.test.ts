@@ -1,17 +1,19 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
-import { type Diagnostic, parseDocument, Report, readShape } from "../../document/index.ts"
+import { type Diagnostic, parseDocument, Report } from "../../document/index.ts"
 import { DocumentReport } from "../dialect-input.ts"
 import { type Arg, eject, PlanWriter } from "../plan/index.ts"
 import { agentFunctions } from "./agent-functions.ts"
 import { agentShape, modelShape, permissionsShape, providerShape } from "./agent-shape.ts"
 import { planAgents } from "./plan-agents.ts"
+import { ragSourceShape } from "./rag.ts"
 
 const file = z.strictObject({
   agents: z.record(z.string(), agentShape),
   models: z.record(z.string(), modelShape).optional(),
   providers: z.record(z.string(), providerShape).optional(),
   permissions: permissionsShape.optional(),
+  rag: z.record(z.string(), ragSourceShape).optional(),
 })
 
 /** The code that the agents of a file become, and the reported problems. */
@@ -20,23 +22,26 @@ function planned(yaml: string): { code: string; problems: string[] } {
   const { document, diagnostics } = parseDocument(yaml, "agents.yaml")
   report.add(diagnostics)
   if (document === undefined) throw new Error(diagnostics[0]?.message)
-  const read = readShape(document, file)
-  report.add(read.diagnostics)
+  const reading = new DocumentReport(document, report)
+  const value = reading.read(file)
   const writer = new PlanWriter(Object.keys(agentFunctions))
-  if (read.value === undefined) return { code: "", problems: report.diagnostics.map(line) }
+  if (value === undefined) return { code: "", problems: report.diagnostics.map(line) }
   const instructions = (text: string): Arg => `<${text}>`
-  const { agents: written } = read.value
+  const { agents: written } = value
   const agents = planAgents({
-    report: new DocumentReport(document, report),
+    report: reading,
     agents: written,
-    file: read.value,
+    file: value,
     writer,
     instructions,
   })
   const [first = ""] = agents.names
   const plan = writer.plan(agents.get(first)?.ref as never)
-  const mcpToolset = { from: "@superstep/mcp", make: () => 0 }
-  return { code: eject(plan, { ...agentFunctions, mcpToolset }), problems: report.diagnostics.map(line) }
+  const more = {
+    mcpToolset: { from: "@superstep/mcp", make: () => 0 },
+    documentsIn: { from: "@superstep/retrieval", make: () => 0 },
+  }
+  return { code: eject(plan, { ...agentFunctions, ...more }), problems: report.diagnostics.map(line) }
 }
 
 function line({ severity, code, place, suggestion }: Diagnostic): string {
@@ -77,12 +82,99 @@ providers:
     expect(agentWith("router/z")).toContain(`model: "z", ${where}, tokenKey: "OTHER" }`)
   })
 
+  test("have the settings of their provider that they do not set themselves", () => {
+    const text = `agents: { a: { model: m } }
+models: { m: { provider: own, model: x, temperature: 1 } }
+providers:
+  own: { provider: openai, temperature: 0, max_tokens: 50, thinking_budget: low, provider_opts: { user: u } }`
+    const { code: written, problems } = planned(text)
+    expect(problems).toEqual([])
+    expect(written.replace(/\s+/g, " ").replaceAll(", }", " }")).toContain(
+      'settings: { temperature: 1, maxOutputTokens: 50, providerOptions: { openai: { reasoningEffort: "low", user: "u" } } }',
+    )
+  })
+
   test("pass provider options under the name of the provider that is called", () => {
     const text = `agents: { a: { model: m } }
 models: { m: { provider: router, model: x, provider_opts: { seed: 1 } } }
 providers: { router: { base_url: "https://r.example" } }`
     expect(planned(text).code.replace(/\s+/g, " ")).toContain(
       'providerOptions: { "openai-compatible": { seed: 1 } }',
+    )
+  })
+
+  test("that are separated by commas take turns", () => {
+    const flat = code("model: openai/x, anthropic/y")
+    expect(flat).toContain(
+      'model: "openai/x", models: { "openai/x": "openai/x", "anthropic/y": "anthropic/y" }',
+    )
+    expect(flat).toContain('prepareStep: rotateModels(["openai/x", "anthropic/y"])')
+    expect(planned("agents: { a: { model: 'openai/x,nobody' } }").problems).toEqual([
+      "error UNKNOWN_MODEL 1:23",
+    ])
+  })
+
+  test("with routes leave messages that are like the examples to other models", () => {
+    const text = `agents: { a: { model: chat } }
+models:
+  chat: { provider: openai, model: small, routing: [{ model: math, examples: ["Solve this equation"] }] }
+  math: { provider: openai, model: large }`
+    const { code: written, problems } = planned(text)
+    expect(problems).toEqual([])
+    expect(written.replace(/\s+/g, " ")).toMatch(
+      /model: "openai\/small", models: \{ math: "openai\/large",? \}, prepareStep: routeModels\(\[/,
+    )
+    expect(planned(text.replace("model: math,", "model: maths,")).problems).toEqual([
+      "error UNKNOWN_MODEL 3:62 math?",
+    ])
+  })
+
+  test("auto is the model of whichever provider has a key", () => {
+    expect(code("model: auto")).toContain('model: "auto"')
+  })
+
+  test.each([
+    ["openai", "low", '{ openai: { reasoningEffort: "low" } }'],
+    ["openai", 0, '{ openai: { reasoningEffort: "none" } }'],
+    ["anthropic", 2048, '{ anthropic: { thinking: { type: "enabled", budgetTokens: 2048 } } }'],
+    ["anthropic", "none", '{ anthropic: { thinking: { type: "disabled" } } }'],
+    ["anthropic", "high", '{ anthropic: { effort: "high" } }'],
+    ["anthropic", "adaptive/low", '{ anthropic: { thinking: { type: "adaptive" }, effort: "low" } }'],
+    ["openai", "max", '{ openai: { reasoningEffort: "xhigh" } }'],
+    ["google", -1, "{ google: { thinkingConfig: { thinkingBudget: -1 } } }"],
+    ["google", "low", '{ google: { thinkingConfig: { thinkingLevel: "low" } } }'],
+    ["amazon-bedrock", 1024, '{ bedrock: { reasoningConfig: { type: "enabled", budgetTokens: 1024 } } }'],
+    ["nebius", "low", '{ nebius: { reasoningEffort: "low" } }'],
+  ])("of %s that think with the budget %s: %s", (provider, budget, options) => {
+    const text = `agents: { a: { model: m } }
+models: { m: { provider: ${provider}, model: x, thinking_budget: ${budget} } }`
+    const { code: written, problems } = planned(text)
+    expect(problems).toEqual([])
+    expect(written.replace(/\s+/g, " ").replaceAll(", }", " }")).toContain(`providerOptions: ${options}`)
+  })
+
+  test("warn of settings that the provider does not have", () => {
+    const text = `agents: { a: { model: m } }
+models:
+  m: { provider: openai, model: x, thinking_budget: 4096 }
+  n: { provider: ollama, model: x, thinking_budget: low, parallel_tool_calls: false }`
+    expect(planned(text).problems).toEqual([
+      "warning NOT_SUPPORTED 3:53",
+      "warning NOT_SUPPORTED 4:53",
+      "warning NOT_SUPPORTED 4:79",
+    ])
+    const parallel = (provider: string) =>
+      planned(`agents: { a: { model: m } }
+models: { m: { provider: ${provider}, model: x, parallel_tool_calls: false } }`).code.replace(/\s+/g, " ")
+    expect(parallel("openai")).toContain("parallelToolCalls: false")
+    expect(parallel("anthropic")).toContain("disableParallelToolUse: true")
+  })
+
+  test("of a server may use the newer API", () => {
+    const text = `agents: { a: { model: r/x } }
+providers: { r: { base_url: "https://r.example/v1", api_type: openai_responses } }`
+    expect(planned(text).code.replace(/\s+/g, " ")).toContain(
+      'model: { provider: "openai-compatible", model: "x", baseUrl: "https://r.example/v1", api: "responses"',
     )
   })
 
@@ -143,12 +235,23 @@ describe("agents", () => {
   test("report an unknown sub-agent at its position", () => {
     const { problems } = planned("agents:\n  writer: { sub_agents: [writre] }")
     expect(problems).toEqual(["error UNKNOWN_AGENT 2:26 writer?"])
+    const twice = planned("agents:\n  a: { sub_agents: [c] }\n  b: { handoffs: [c] }")
+    expect(twice.problems).toEqual(["error UNKNOWN_AGENT 2:21"])
   })
 
   test("warn about fields of cagent that are not supported, and refuse unknown fields", () => {
-    const { problems } = planned("agents:\n  a:\n    hooks: {}\n")
-    expect(problems).toEqual(["warning NOT_SUPPORTED 3:5"])
-    expect(planned("agents:\n  a:\n    modle: x\n").problems).toEqual(["error UNKNOWN_FIELD 3:5 model?"])
+    for (const field of ["cache: {}", "code_mode_tools: true"]) {
+      expect(planned(`agents:\n  a:\n    ${field}\n`).problems).toEqual(["warning NOT_SUPPORTED 3:5"])
+    }
+    expect(planned("agents:\n  a:\n    code_mode_tools: false\n").problems).toEqual([])
+    expect(planned("agents:\n  a:\n    modle: offline\n").problems).toEqual([
+      "error UNKNOWN_FIELD 3:5 model?",
+    ])
+    // Two mistakes: the field counts as the one that was meant.
+    expect(planned("agents:\n  a:\n    modle: x\n").problems).toEqual([
+      "error UNKNOWN_FIELD 3:5 model?",
+      "error UNKNOWN_MODEL 3:12",
+    ])
   })
 
   test("do so inside their fields, and for models and providers", () => {
@@ -159,8 +262,7 @@ describe("agents", () => {
 models:
   m: { provider: p, model: x, name: y, track_usage: true }
 providers:
-  p: { base_url: "https://x.example", api_type: openai_responses }
-  q: { base_url: "https://x.example", api_type: openai_chatcompletions }
+  p: { base_url: "https://x.example" }
 `)
     expect(problems.toSorted()).toEqual([
       "warning NOT_SUPPORTED 3:36",
@@ -168,7 +270,6 @@ providers:
       "warning NOT_SUPPORTED 4:47",
       "warning NOT_SUPPORTED 6:37",
       "warning NOT_SUPPORTED 6:53",
-      "warning NOT_SUPPORTED 8:49",
     ])
   })
 
@@ -223,6 +324,14 @@ describe("toolsets", () => {
       '[ mcpToolset( { name: "x.example", url: "https://x.example/m", transport: "sse", headers: { K: "v" } }, { approval: "always" }, ), ]',
     ],
     [
+      "{ type: mcp, name: m, remote: { url: 'https://x.example/m', oauth: { clientId: c, scopes: [s] } }, revision: '2025-11-25' }",
+      '[ mcpToolset({ name: "m", url: "https://x.example/m", oauth: { clientId: "c", scopes: ["s"] } }, { approval: "always", revision: "2025-11-25" }), ]',
+    ],
+    [
+      "{ type: mcp, name: m, command: x, elicitation: false, sampling: { approval: never, max_tokens: 9 }, roots: true }",
+      '[ mcpToolset({ name: "m", command: "x" }, { approval: "always", elicitation: false, sampling: { approval: "never", maxTokens: 9 }, roots: ["."] }), ]',
+    ],
+    [
       "{ type: mcp, name: m, command: npx, args: [-y, x], env: { A: b } }",
       '[ mcpToolset({ name: "m", command: "npx", args: ["-y", "x"], env: { A: "b" } }, { approval: "always" }), ]',
     ],
@@ -265,7 +374,7 @@ describe("toolsets", () => {
       "error",
     )
     expect(
-      planned("agents: { a: { toolsets: [{ type: filesystem, allow_list: [x] }] } }").problems[0],
+      planned("agents: { a: { toolsets: [{ type: filesystem, allow_list: [src, docs] }] } }").problems[0],
     ).toContain("error NOT_SUPPORTED")
   })
 
@@ -273,12 +382,7 @@ describe("toolsets", () => {
     const warned = (toolset: string) => planned(`agents: { a: { toolsets: [${toolset}] } }`).problems
     expect(warned("{ type: think, shared: true, name: x }")).toHaveLength(2)
     expect(warned('{ type: mcp, ref: "docker:x", version: "1" }')).toHaveLength(1)
-    expect(warned("{ type: api, api_config: { name: x, endpoint: y, output_schema: {} } }")).toEqual([
-      "warning NOT_SUPPORTED 1:91",
-    ])
-    expect(warned('{ type: mcp, remote: { url: "https://x.example", oauth: {} } }')).toEqual([
-      "warning NOT_SUPPORTED 1:83",
-    ])
+    expect(warned("{ type: think, toon: x }")).toEqual(["warning NOT_SUPPORTED 1:48"])
     expect(warned("{ type: shell, shell: { hi: { cmd: ls } }, allow: [ls], timeout: 3 }")).toEqual([
       "warning NOT_SUPPORTED 1:77",
       "warning NOT_SUPPORTED 1:92",
@@ -287,9 +391,110 @@ describe("toolsets", () => {
   })
 
   test("a toolset type of cagent that is not supported is omitted with a warning", () => {
-    const { code: text, problems } = planned("agents: { a: { toolsets: [{ type: lsp, command: x }] } }")
+    const { code: text, problems } = planned("agents: { a: { toolsets: [{ type: switch_model }] } }")
     expect(problems).toEqual(["warning NOT_SUPPORTED 1:35"])
     expect(text).not.toContain("tools:")
+  })
+
+  test.each([
+    ["{ type: tasks }", 'tasks({ file: ".superstep/tasks.jsonl" })'],
+    ["{ type: user_prompt, to: ada }", 'userPrompt({ to: "ada" })'],
+    [
+      "{ type: filesystem, post_edit: [{ path: '*.go', cmd: gofmt -w $path }] }",
+      'filesystem({ root: ".", afterEdit: [{ path: "*.go", cmd: "gofmt -w $path" }] })',
+    ],
+    ["{ type: think, defer: true }", "toolsetWith(think(), { defer: true })"],
+    [
+      "{ type: todo, defer: [create_todo], model: openai/small }",
+      'toolsetWith(todo(), { defer: ["todo_write"], model: "openai/small" })',
+    ],
+    [
+      "{ type: lsp, command: gopls, file_types: [.go] }",
+      'lsp({ command: "gopls", fileTypes: [".go"], root: "." })',
+    ],
+    [
+      "{ type: a2a, url: 'https://a.example/agent', headers: { x: y } }",
+      'a2aTool({ url: "https://a.example/agent", name: "a_example", headers: { x: "y" } })',
+    ],
+    [
+      "{ type: api, api_config: { name: x, endpoint: 'https://a.example', output_schema: { type: object } } }",
+      'api({ name: "x", endpoint: "https://a.example", output: { type: "object" } })',
+    ],
+    [
+      "{ type: rag, name: notes, docs: [notes], strategies: [{ type: bm25 }], results: { limit: 3 } }",
+      'documentSearch(documentsIn(["notes"], { embeddings: "none" }), { name: "notes", limit: 3 })',
+    ],
+  ])("%s", (toolset, expected) => {
+    expect(code(`toolsets: [${toolset}]`)).toContain(expected)
+  })
+
+  test("a model of a toolset, and models to pick from, are models of the agent", () => {
+    const text = code(
+      "toolsets: [{ type: think, model: openai/a }, { type: model_picker, models: [openai/b] }]",
+    )
+    expect(text).toContain('models: { "openai/a": "openai/a", "openai/b": "openai/b" }')
+    expect(text).toContain('middleware: [{ prepareStep: pickedModel(["openai/b"]) }]')
+    expect(planned("agents: { a: { toolsets: [{ type: think, model: nobody }] } }").problems).toEqual([
+      "error UNKNOWN_MODEL 1:49",
+    ])
+  })
+
+  test("background agents are the sub-agents; without any there is nothing to start", () => {
+    const agents = "agents: { a: { sub_agents: [b], toolsets: [{ type: background_agents }] }, b: {} }"
+    expect(planned(agents).code).toMatch(/backgroundAgents\(\(\): Agent\[\] => \[b\]\)/)
+    expect(planned("agents: { a: { toolsets: [{ type: background_agents }] } }").problems).toEqual([
+      "error TOOLSET_INVALID 1:27",
+    ])
+  })
+
+  test("rag of an agent or of a toolset is a source of the file; what has no effect is named", () => {
+    const text = `agents: { a: { rag: [notes], toolsets: [{ type: rag, ref: note }] } }
+rag:
+  notes:
+    docs: [a.txt]
+    strategies: [{ type: bm25, k1: 1.5 }, { type: chunked-embeddings, embedding_model: small, database: x.db }]
+    results: { fusion: { strategy: rrf } }
+models: { small: { provider: openai, model: embed } }`
+    const { code: written, problems } = planned(text)
+    expect(written.replace(/\s+/g, " ")).toContain('documentsIn(["a.txt"], { embeddings: "openai/embed" })')
+    expect(problems).toEqual([
+      "error UNKNOWN_NAME 1:59 notes?",
+      "warning NOT_SUPPORTED 5:32",
+      "warning NOT_SUPPORTED 5:95",
+      "warning NOT_SUPPORTED 6:16",
+    ])
+    expect(planned("agents: { a: { toolsets: [{ type: rag }] } }").problems).toEqual([
+      "error TOOLSET_INVALID 1:27",
+    ])
+  })
+})
+
+describe("skills and hooks", () => {
+  test("skills are folders beside the file, or written in it", () => {
+    const folders = '["skills", ".agents/skills", ".claude/skills"]'
+    expect(code("skills: true")).toContain(`tools: [skills({ folders: ${folders} })]`)
+    expect(code("skills: false")).not.toContain("skills(")
+    const inline = "{ name: greet, description: Greets., instructions: Say hello. }"
+    expect(code(`skills: [own/skills, ${inline}]`)).toContain(
+      'skills({ folders: ["own/skills"], inline: [{ name: "greet", description: "Greets.", instructions: "Say hello." }] })',
+    )
+    expect(planned("agents: { a: { skills: [../other] } }").problems).toEqual(["error FILE_OUTSIDE 1:25"])
+  })
+
+  test("hooks are commands with time limits; a matcher is a pattern", () => {
+    const hook = "{ type: command, command: ./check.sh, timeout: 5 }"
+    expect(
+      code(`hooks: { pre_tool_use: [{ matcher: "shell|edit_.*", hooks: [${hook}] }], stop: [${hook}] }`),
+    ).toContain(
+      'commandHooks({ preToolUse: [{ matcher: "shell|edit_.*", hooks: [{ command: "./check.sh", timeout: 5000 }] }], stop: [{ command: "./check.sh", timeout: 5000 }] })',
+    )
+    expect(
+      planned(`agents: { a: { hooks: { pre_tool_use: [{ matcher: "(", hooks: [] }] } } }`).problems,
+    ).toEqual(["error HOOK_INVALID 1:51"])
+    // One error, although a hook with a similar name exists and is not supported.
+    expect(planned("agents: { a: { hooks: { on_start: [] } } }").problems).toEqual([
+      "error UNKNOWN_FIELD 1:25 turn_start?",
+    ])
   })
 })
 

@@ -1,8 +1,6 @@
 /** Plans the agents of a definition as the calls that create them. */
 import { relative } from "node:path"
 import { nearest, type Path } from "../../document/index.ts"
-import { UNNAMED_MODEL } from "../../models/index.ts"
-import { knownProviders, variableName } from "../../models/internal.ts"
 import { DefinitionPaths } from "../definition.ts"
 import type { DocumentReport } from "../dialect-input.ts"
 import {
@@ -14,25 +12,18 @@ import {
   type PlanWriter,
   type Ref,
 } from "../plan/index.ts"
+import { guardrailsArg } from "./agent-functions.ts"
 import {
   type AgentData,
   type AgentsFileData,
-  type ModelData,
   type PermissionsData,
-  type ProviderData,
   type ToolsetData,
   UNSUPPORTED_AGENT_FIELDS,
-  UNSUPPORTED_MODEL_FIELDS,
 } from "./agent-shape.ts"
-import { guardrailsArg } from "./guardrails.ts"
-import {
-  agentToolNames,
-  checkPatterns,
-  checkPermissions,
-  ourToolName,
-  toolNames,
-  toolsetCall,
-} from "./toolset-calls.ts"
+import { hooksArg } from "./command-hooks.ts"
+import { agentModels, checkModels, embeddingsName, type ModelNames, modelArg } from "./plan-models.ts"
+import { agentToolNames, checkPatterns, checkPermissions, ourToolName, toolNames } from "./tool-names.ts"
+import { type ToolsetContext, toolsetCall } from "./toolset-calls.ts"
 
 export interface AgentsInput {
   readonly report: DocumentReport
@@ -74,9 +65,29 @@ export function planAgents(input: AgentsInput): PlannedAgents {
     planned.set(name, { name, ref: writer.reserve(name), data })
   }
   checkAllPermissions(input)
+  const unknown = new UnknownAgents()
   for (const agent of planned.values())
-    writer.make(agent.ref, call("agent", agentArg(agent, input, planned, names)))
+    writer.make(agent.ref, call("agent", agentArg(agent, input, planned, names, unknown)))
+  unknown.report(report, [...planned.keys()])
   return { names: [...planned.keys()], get: (name) => planned.get(name) }
+}
+
+/** Agents that other agents name and that do not exist: each is one problem, however many name it. */
+class UnknownAgents {
+  readonly #byName = new Map<string, { readonly message: string; readonly paths: Path[] }>()
+
+  add(name: string, message: string, path: Path): void {
+    const known = this.#byName.get(name) ?? { message, paths: [] }
+    this.#byName.set(name, known)
+    known.paths.push(path)
+  }
+
+  report(report: DocumentReport, names: readonly string[]): void {
+    for (const [name, { message, paths }] of this.#byName) {
+      const [first = [], ...others] = paths
+      report.error("UNKNOWN_AGENT", `${message}${report.alsoAt(others)}`, first, nearest(name, names))
+    }
+  }
 }
 
 /**
@@ -88,10 +99,10 @@ export function toolsetAgent(
   at: Path,
   input: Pick<AgentsInput, "report" | "file" | "writer" | "paths">,
 ): Ref | undefined {
-  const { report, writer, paths, file: { permissions, mcps } = {} } = input
+  const { report, writer, paths, file: { permissions, mcps, rag, models, providers } = {} } = input
   const agents = { [name]: { model: "offline", toolsets: [toolset] } }
   const keys = new Map([[name, "toolset"]])
-  const file = { permissions, mcps }
+  const file = { permissions, mcps, rag, models, providers }
   return planAgents({ report, path: at, keys, agents, file, writer, paths }).get(name)?.ref
 }
 
@@ -120,19 +131,35 @@ function agentArg(
   { name, data }: PlannedAgent,
   input: AgentsInput,
   planned: ReadonlyMap<string, PlannedAgent>,
-  models: ModelNames,
+  shared: ModelNames,
+  unknown: UnknownAgents,
 ): ArgObject {
   const { report } = input
+  const models: ModelNames = {
+    report,
+    models: { ...shared.models, ...data.models },
+    providers: { ...shared.providers, ...data.providers },
+  }
   const path = [...(input.path ?? ["agents"]), input.keys?.get(name) ?? name]
   for (const field of unsupportedIn(data)) {
     report.unsupported(`"${field.join(".")}" of an agent`, [...path, ...field], "key")
+  }
+  if (data.code_mode_tools === true) {
+    const message =
+      '"code_mode_tools" has no effect: code that a model writes would run here without a sandbox. The agent calls its tools one by one.'
+    report.warning("NOT_SUPPORTED", message, [...path, "code_mode_tools"], undefined, "key")
   }
   const refs = (field: "sub_agents" | "handoffs"): Arg => {
     const found = (data[field] ?? []).flatMap((other, i) => {
       const agent = planned.get(other)
       if (agent !== undefined) return [agent.ref]
+      if (other.includes("/")) {
+        const message = `"${other}" is an agent of a registry or an address, which is not supported: it is left out. Add the agent to this file.`
+        report.warning("NOT_SUPPORTED", message, [...path, field, i])
+        return []
+      }
       const message = `agent "${name}": "${other}" in ${field} not found in agents`
-      report.error("UNKNOWN_AGENT", message, [...path, field, i], nearest(other, planned.keys()))
+      unknown.add(other, message, [...path, field, i])
       return []
     })
     return found.length === 0 ? undefined : later(found, AGENT)
@@ -140,22 +167,45 @@ function agentArg(
   const { max_iterations, on_limit, num_history_items, structured_output, fallback } = data
   const paths = input.paths ?? new DefinitionPaths(report.document.file, report.all)
   const beside = (file: string, to: Path) => fromHere(paths.from(report.document.file, file, report.at(to)))
-  const tools = (data.toolsets ?? []).flatMap((toolset, i) => {
-    const at = { report, beside, path: [...path, "toolsets", i], mcps: input.file?.mcps }
-    return toolsetCall(toolset, at) ?? []
-  })
+  const subAgents = refs("sub_agents")
+  const named = new Map<string, Arg>()
+  const context: Omit<ToolsetContext, "path"> = {
+    report,
+    beside,
+    mcps: input.file?.mcps,
+    subAgents,
+    useModel: (model, to) => named.set(model, modelArg(model, to, models)),
+    rag: {
+      sources: input.file?.rag ?? {},
+      dataFrom: (file, to) => fromHere(paths.dataFrom(report.document.file, file, report.at(to))),
+      embeddingsOf: (model) => embeddingsName(model, models),
+    },
+  }
+  const tools: Arg[] = toolsetsOf(data, path).flatMap(
+    ([toolset, at]) => toolsetCall(toolset, { ...context, path: at }) ?? [],
+  )
+  const skills = skillsArg(data, path, beside, report)
+  if (skills !== undefined) tools.push(skills)
   if (structured_output !== undefined) {
     const at = [...path, "structured_output", "schema"]
     report.checkSchema(structured_output.schema, `the structured_output of agent "${name}"`, at)
   }
-  const first = modelArg(data.model, [...path, "model"], models)
+  const chosen = agentModels(data.model, [...path, "model"], models)
+  const picked = (data.toolsets ?? []).flatMap((one) => (one.type === "model_picker" ? one.models : []))
+  const middleware = [
+    ...(picked.length === 0 ? [] : [{ prepareStep: call("pickedModel", picked) }]),
+    ...[hooksArg(data.hooks, [...path, "hooks"], report) ?? []].flat(),
+  ]
   const others = (fallback?.models ?? []).map((one, i) =>
     modelArg(one, [...path, "fallback", "models", i], models),
   )
   return {
     name,
     description: data.description,
-    model: others.length === 0 ? first : [first, ...others],
+    model: others.length === 0 ? chosen.model : [chosen.model, ...others],
+    models: named.size === 0 ? chosen.models : { ...chosen.models, ...Object.fromEntries(named) },
+    prepareStep: chosen.prepareStep,
+    middleware: middleware.length === 0 ? undefined : middleware,
     instructions: instructionsArg(data, path, beside, paths, input),
     tools: tools.length === 0 ? undefined : tools,
     onTruncated: data.on_truncated,
@@ -165,7 +215,7 @@ function agentArg(
     onLimit: on_limit,
     history: num_history_items ? call("lastItems", num_history_items) : undefined,
     calling: retriesArg(fallback?.retries),
-    subAgents: refs("sub_agents"),
+    subAgents,
     handoffs: refs("handoffs"),
     handoffTools: data.handoffs === undefined ? undefined : "one",
     approval: approvalArg(input.file?.permissions, data.permissions),
@@ -173,7 +223,48 @@ function agentArg(
   }
 }
 
-function unsupportedIn(data: AgentData): readonly (readonly string[])[] {
+/** The toolsets of an agent with their places; `use_mcps` and `rag` are short forms of toolsets. */
+function toolsetsOf(data: AgentData, path: Path): readonly (readonly [ToolsetData, Path])[] {
+  const { toolsets = [], use_mcps = [], rag = [] } = data
+  return [
+    ...toolsets.map((one, i) => [one, [...path, "toolsets", i]] as const),
+    ...use_mcps.map((ref, i) => [{ type: "mcp", ref }, [...path, "use_mcps", i]] as const),
+    ...rag.map((ref, i) => [{ type: "rag", ref }, [...path, "rag", i]] as const),
+  ]
+}
+
+/** The folders of `skills: true`, beside the definition. */
+const SKILL_FOLDERS = ["skills", ".agents/skills", ".claude/skills"]
+
+function skillsArg(
+  { skills }: AgentData,
+  path: Path,
+  beside: (file: string, path: Path) => string,
+  report: DocumentReport,
+): Arg {
+  if (skills === undefined || skills === false) return undefined
+  const at = [...path, "skills"]
+  const listed = skills === true ? ["local"] : skills
+  const folders = listed.flatMap((one, i) => {
+    if (typeof one !== "string") return []
+    if (one === "local") return SKILL_FOLDERS.map((folder) => beside(folder, at))
+    return [beside(one, [...at, i])]
+  })
+  const inline = listed.flatMap((one, i) => {
+    if (typeof one === "string") return []
+    const { name, description, instructions, ...others } = one
+    for (const field of Object.keys(others)) {
+      report.unsupported(`"${field}" of a skill`, [...at, i, field], "key")
+    }
+    return [{ name, description, instructions }]
+  })
+  return call("skills", {
+    folders: folders.length === 0 ? undefined : folders,
+    inline: inline.length === 0 ? undefined : inline,
+  })
+}
+
+function unsupportedIn(data: AgentData): readonly Path[] {
   const { fallback = {}, structured_output } = data
   return [
     ...UNSUPPORTED_AGENT_FIELDS.filter((field) => data[field] !== undefined).map((field) => [field]),
@@ -182,7 +273,21 @@ function unsupportedIn(data: AgentData): readonly (readonly string[])[] {
       .map((field) => ["fallback", field]),
     // Answers are always checked against their schema.
     ...(structured_output?.strict === false ? [["structured_output", "strict"]] : []),
+    ...(structured_output?.mode === undefined ? [] : [["structured_output", "mode"]]),
+    ...commandFields(data.commands),
   ]
+}
+
+/** A command is a prompt: it can neither switch to an agent nor open a page. */
+function commandFields(commands: AgentData["commands"]): readonly Path[] {
+  const groups = Array.isArray(commands) ? [...commands.entries()] : [[undefined, commands ?? {}] as const]
+  return groups.flatMap(([i, group]) =>
+    Object.entries(group).flatMap(([name, command]) =>
+      (["agent", "url"] as const)
+        .filter((field) => typeof command !== "string" && command[field] !== undefined)
+        .map((field) => ["commands", ...(i === undefined ? [] : [i]), name, field]),
+    ),
+  )
 }
 
 function schemaArg({ name, description, schema }: NonNullable<AgentData["structured_output"]>): Arg {
@@ -224,102 +329,4 @@ function approvalArg(all: PermissionsData | undefined, own: PermissionsData | un
     return [kind, patterns.length === 0 ? undefined : patterns]
   })
   return definedArgs(Object.fromEntries(rules))
-}
-
-/** Models by the names that a definition gives them. */
-
-export interface ModelNames {
-  readonly models: Readonly<Record<string, ModelData>>
-  readonly providers: Readonly<Record<string, ProviderData>>
-  readonly report: DocumentReport
-}
-
-const OFFLINE = "offline"
-
-/** The model with this name. An unknown one is reported at the path. */
-export function modelArg(name: string | undefined, path: Path, known: ModelNames): Arg {
-  if (name === undefined) return UNNAMED_MODEL
-  if (name === OFFLINE) return OFFLINE
-  if (Object.hasOwn(known.models, name)) return configArg(known.models[name] as ModelData, known.providers)
-  const slash = name.indexOf("/")
-  if (slash > 0 && slash < name.length - 1) {
-    const provider = name.slice(0, slash)
-    if (!Object.hasOwn(known.providers, provider)) {
-      checkProvider(provider, path, known)
-      return name
-    }
-    return configArg({ provider, model: name.slice(slash + 1) }, known.providers)
-  }
-  const message = `Unknown model "${name}": use a name from \`models\`, provider/model, or offline.`
-  known.report.error("UNKNOWN_MODEL", message, path, nearest(name, Object.keys(known.models)))
-  return OFFLINE
-}
-
-/** Only warns: the caller may override the agent's model, or register the provider before a run. */
-function checkProvider(provider: string, path: Path, known: ModelNames): void {
-  const names = [...Object.keys(known.providers), ...knownProviders()]
-  if (names.includes(provider)) return
-  const message = `Unknown provider "${provider}"; known providers: ${names.join(", ")}. Add an OpenAI-compatible server under \`providers\`, with its base_url.`
-  known.report.warning("UNKNOWN_PROVIDER", message, path, nearest(provider, names))
-}
-
-function configArg(data: ModelData, providers: Readonly<Record<string, ProviderData>>): Arg {
-  const own = Object.hasOwn(providers, data.provider) ? (providers[data.provider] as ProviderData) : undefined
-  const written = data.token_key ?? own?.token_key
-  const provider = own === undefined ? data.provider : (own.provider ?? "openai-compatible")
-  const settings = definedArgs({
-    temperature: data.temperature,
-    maxOutputTokens: data.max_tokens,
-    topP: data.top_p,
-    frequencyPenalty: data.frequency_penalty,
-    presencePenalty: data.presence_penalty,
-    providerOptions: data.provider_opts === undefined ? undefined : { [provider]: data.provider_opts as Arg },
-  })
-  const tokenKey = written && (variableName(written) ?? written)
-  const limits = limitArgs(data.limits) ?? limitArgs(own?.limits, data.provider)
-  const more = definedArgs({ baseUrl: data.base_url ?? own?.base_url, tokenKey, settings, limits })
-  return more === undefined ? `${provider}/${data.model}` : { provider, model: data.model, ...more }
-}
-
-/** Models of a provider that has limits share them. */
-function limitArgs(limits: ModelData["limits"], provider?: string): ReturnType<typeof definedArgs> {
-  if (limits === undefined) return undefined
-  const { concurrency, per_minute, tokens_per_minute, pool = provider } = limits
-  return definedArgs({ concurrency, perMinute: per_minute, tokensPerMinute: tokens_per_minute, pool })
-}
-
-/** The API that servers under `providers` are called with. */
-const API_TYPE = "openai_chatcompletions"
-
-/** Warns about unknown providers, and about fields that have no effect. */
-function checkModels(known: ModelNames): void {
-  const { report } = known
-  for (const [name, { api_type = API_TYPE, provider }] of Object.entries(known.providers)) {
-    if (api_type !== API_TYPE) {
-      const message = `"api_type" of a provider is not supported: requests use ${API_TYPE}.`
-      report.warning("NOT_SUPPORTED", message, ["providers", name, "api_type"])
-    }
-    if (provider !== undefined) checkProvider(provider, ["providers", name, "provider"], known)
-  }
-  for (const [name, data] of Object.entries(known.models)) {
-    checkProvider(data.provider, ["models", name, "provider"], known)
-    checkProviderOptions(data, name, report)
-    for (const field of UNSUPPORTED_MODEL_FIELDS) {
-      if (data[field] !== undefined) report.unsupported(`"${field}" of a model`, ["models", name, field])
-    }
-  }
-}
-
-/** The AI SDK's provider receives the options unchanged, and ignores unknown ones. */
-function checkProviderOptions(
-  { provider_opts = {} }: ModelData,
-  model: string,
-  report: DocumentReport,
-): void {
-  for (const option of Object.keys(provider_opts)) {
-    if (!option.includes("_")) continue
-    const camel = option.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
-    const message = `"${option}" in provider_opts has no effect: provider options are written in camelCase.`
-    report.warning("NOT_SUPPORTED", message, ["models", model, "provider_opts", option], camel)
-  }
 }

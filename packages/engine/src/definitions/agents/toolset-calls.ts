@@ -1,15 +1,11 @@
 /** Plans a toolset of a definition as the call that creates it. */
 import type { Json } from "../../core/index.ts"
-import { nearest, type Path } from "../../document/index.ts"
+import type { Path } from "../../document/index.ts"
 import type { DocumentReport } from "../dialect-input.ts"
-import { type Arg, type ArgObject, type Call, call, callWith } from "../plan/index.ts"
-import {
-  type AgentData,
-  type PermissionsData,
-  type ToolsetData,
-  type ToolsetOf,
-  toolsetShape,
-} from "./agent-shape.ts"
+import { type Arg, type ArgObject, type Call, call, callWith, definedArgs } from "../plan/index.ts"
+import { type ToolsetData, type ToolsetOf, toolsetShape } from "./agent-shape.ts"
+import { type RagContext, ragCall } from "./rag.ts"
+import { a2aToolName, ourToolName } from "./tool-names.ts"
 
 export interface ToolsetContext {
   readonly report: DocumentReport
@@ -18,20 +14,34 @@ export interface ToolsetContext {
   beside(file: string, path: Path): string
   /** The file's `mcps`, which toolsets name by `ref`. */
   readonly mcps?: Readonly<Record<string, Json>> | undefined
+  /** The agents of `sub_agents`; undefined if there are none. */
+  readonly subAgents: Arg
+  /** Makes a model available to the agent under this name. */
+  useModel(name: string, path: Path): void
+  readonly rag: Pick<RagContext, "sources" | "dataFrom" | "embeddingsOf">
 }
 
-const NOT_SUPPORTED = ["model", "toon", "defer", "config", "version"] as const
+const NOT_SUPPORTED = ["toon", "config", "version", "lifecycle"] as const
 
 /** Undefined for a toolset that is omitted. The omission is reported. */
 export function toolsetCall(data: ToolsetData, at: ToolsetContext): Call | undefined {
   const made = base(data, at)
   if (made === undefined) return undefined
   for (const field of NOT_SUPPORTED) if (field in data) ignored(at, field)
-  if (data.type !== "mcp" && "name" in data) ignored(at, "name")
-  const { tools, instruction } = data as ToolsetOf<"think">
-  if (tools === undefined && instruction === undefined) return made
-  return call("toolsetWith", made, { tools: tools?.map(ourToolName), instructions: instruction })
+  if (!NAMED.has(data.type) && "name" in data) ignored(at, "name")
+  const { tools, instruction, model, defer } = data as ToolsetOf<"think">
+  if (model !== undefined) at.useModel(model, [...at.path, "model"])
+  const changes = definedArgs({
+    tools: tools?.map(ourToolName),
+    instructions: instruction,
+    defer: Array.isArray(defer) ? defer.map(ourToolName) : defer || undefined,
+    model,
+  })
+  return changes === undefined ? made : call("toolsetWith", made, changes)
 }
+
+/** Toolsets whose `name` has a meaning. */
+const NAMED: ReadonlySet<string> = new Set(["mcp", "a2a", "rag"])
 
 function base(data: ToolsetData, at: ToolsetContext): Call | undefined {
   switch (data.type) {
@@ -58,6 +68,21 @@ function base(data: ToolsetData, at: ToolsetContext): Call | undefined {
       return call("providerTool", { type: "provider", id: data.id, args: data.args })
     case "mcp":
       return mcpCall(data, at)
+    case "tasks":
+      return call("tasks", { file: at.beside(data.path ?? ".superstep/tasks.jsonl", [...at.path, "path"]) })
+    case "user_prompt":
+      return callWith("userPrompt", [], { to: data.to })
+    case "model_picker":
+      for (const [i, name] of data.models.entries()) at.useModel(name, [...at.path, "models", i])
+      return call("modelPicker", data.models)
+    case "background_agents":
+      return backgroundCall(at)
+    case "a2a":
+      return a2aCall(data)
+    case "lsp":
+      return lspCall(data)
+    case "rag":
+      return ragCall(data, { ...at.rag, report: at.report, path: at.path })
     default: {
       const message = `The toolset "${data.type}" is not supported and is left out.`
       at.report.warning("NOT_SUPPORTED", message, [...at.path, "type"])
@@ -79,12 +104,48 @@ function memoryCall({ path, scope, embeddings }: ToolsetOf<"memory">, at: Toolse
 }
 
 function filesystemCall(data: ToolsetOf<"filesystem">, at: ToolsetContext): Call {
-  const { root = ".", readonly, ignore_vcs, deny_list = [] } = data
-  if (data.post_edit !== undefined) ignored(at, "post_edit")
-  if (data.allow_list !== undefined) refused("allow_list", "remove it and set `root` to the folder", at)
+  const { readonly, ignore_vcs, deny_list = [] } = data
+  const root =
+    data.allow_list === undefined ? (data.root ?? ".") : allowedFolder(data.allow_list, data.root, at)
   const vcs = ignore_vcs === false ? [] : ["**/.git/**"]
   const deny = ignore_vcs === undefined && deny_list.length === 0 ? undefined : [...vcs, ...deny_list]
-  return call("filesystem", { root, readOnly: readonly, deny })
+  const afterEdit = data.post_edit?.map(({ path, cmd }) => ({ path, cmd }))
+  return call("filesystem", { root, readOnly: readonly, deny, afterEdit })
+}
+
+/** The tools are confined to one folder: an allow_list must name it, and other folders stay out of reach. */
+function allowedFolder(list: readonly string[], root: string | undefined, at: ToolsetContext): string {
+  const isOutside = (entry: string) => /^(?:[/~$\\]|[A-Za-z]:|\.\.(?:[/\\]|$))/.test(entry)
+  const inside = [
+    ...new Set(list.filter((entry) => !isOutside(entry)).map((entry) => entry.replace(/\/+$/, ""))),
+  ]
+  const folder = inside.includes(".") ? "." : inside[0]
+  if (root !== undefined || folder === undefined || (folder !== "." && inside.length > 1)) {
+    refused("allow_list", "remove it and set `root` to the folder", at)
+    return "."
+  }
+  for (const [i, entry] of list.entries()) {
+    if (!isOutside(entry)) continue
+    const message = `"${entry}" in allow_list has no effect: the tools reach files in ${folder === "." ? "the working directory" : `"${folder}"`} only.`
+    at.report.warning("NOT_SUPPORTED", message, [...at.path, "allow_list", i])
+  }
+  return folder
+}
+
+function backgroundCall(at: ToolsetContext): Call | undefined {
+  if (at.subAgents !== undefined) return call("backgroundAgents", at.subAgents)
+  const message = "background_agents has no agents to start: list them in `sub_agents` of the agent."
+  at.report.error("TOOLSET_INVALID", message, at.path)
+  return undefined
+}
+
+function a2aCall({ url, name, headers, description, timeout }: ToolsetOf<"a2a">): Call {
+  const about = { name: a2aToolName({ name, url }), description, headers, timeout: milliseconds(timeout) }
+  return call("a2aTool", { url, ...about })
+}
+
+function lspCall({ command, args, env, file_types, working_dir }: ToolsetOf<"lsp">): Call {
+  return call("lsp", { command, args, env, fileTypes: file_types, root: working_dir ?? "." })
 }
 
 function shellCall(data: ToolsetOf<"shell">, at: ToolsetContext): Call {
@@ -133,9 +194,12 @@ function hosts(domain: string): string[] {
 }
 
 function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetContext): Call {
-  if (api_config.output_schema !== undefined) ignored(at, "api_config", "output_schema")
-  const { name, instruction, endpoint, method, headers, args, required } = api_config
+  const { name, instruction, endpoint, method, headers, args, required, output_schema } = api_config
   checkArgs(args, name, ["api_config", "args"], at)
+  if (output_schema !== undefined) {
+    const path = [...at.path, "api_config", "output_schema"]
+    at.report.checkSchema(output_schema, `the output of the tool "${name}"`, path)
+  }
   return call("api", {
     name,
     description: instruction,
@@ -144,6 +208,7 @@ function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetContext): Call {
     headers,
     args: args as Arg,
     required,
+    output: output_schema as Arg,
   })
 }
 
@@ -172,14 +237,16 @@ function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetContext): Call | undefined {
     at.report.error("TOOLSET_INVALID", message, at.path)
     return undefined
   }
-  const options = { approval: "always" }
+  const options = { approval: "always", ...mcpQuestions(data, at) }
   if (remote !== undefined) {
     const { url, transport_type, headers, allow_private: allowPrivate } = remote
-    if (remote.oauth !== undefined) ignored(at, "remote", "oauth")
+    const { callbackRedirectURL, ...known } = remote.oauth ?? {}
+    if (callbackRedirectURL !== undefined) ignored(at, "remote", "oauth", "callbackRedirectURL")
+    const oauth = remote.oauth && known
     const transport = transport_type === "sse" ? "sse" : undefined
     return call(
       "mcpToolset",
-      { name: name ?? serverName(url), url, transport, headers, allowPrivate },
+      { name: name ?? serverName(url), url, transport, headers, allowPrivate, oauth },
       options,
     )
   }
@@ -192,6 +259,23 @@ function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetContext): Call | undefined {
     return call("mcpToolset", { name: name ?? server, command: "docker", args: gateway }, options)
   }
   return call("mcpToolset", { name: name ?? command ?? "mcp", command, args, env, cwd: working_dir }, options)
+}
+
+/** What a server may ask for. Absent fields stay absent: ejected code has only what the file says. */
+function mcpQuestions(data: ToolsetOf<"mcp">, at: ToolsetContext): ArgObject {
+  const { elicitation, sampling, roots, revision } = data
+  const folders = Array.isArray(roots)
+    ? roots.map((folder, i) => at.beside(folder, [...at.path, "roots", i]))
+    : undefined
+  return {
+    elicitation,
+    sampling:
+      typeof sampling === "object"
+        ? { approval: sampling.approval, maxTokens: sampling.max_tokens }
+        : sampling,
+    roots: roots === true ? ["."] : folders,
+    revision,
+  }
 }
 
 /** A server under `mcps`. The toolset's own fields override it. */
@@ -223,107 +307,4 @@ function ignored({ report, path }: ToolsetContext, ...field: readonly string[]):
 /** A field that restricts an agent must not be ignored. */
 function refused(field: string, reason: string, { report, path }: ToolsetContext): void {
   report.error("NOT_SUPPORTED", `"${field}" is not supported: ${reason}.`, [...path, field])
-}
-
-/** Tool names in `tools`, `allow`, `ask` and `deny`. One that matches no tool is reported: a typo in `deny` allows the tool. */
-
-const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
-  think: ["think"],
-  todo: ["todo_write", "todo_update", "todo_read"],
-  memory: ["memory_add", "memory_update", "memory_remove", "memory_search", "memory_list"],
-  filesystem: [
-    "read_file",
-    "list_directory",
-    "search_files",
-    "search_files_content",
-    "write_file",
-    "edit_file",
-  ],
-  shell: ["shell"],
-  fetch: ["fetch"],
-}
-
-/** Undefined if only the server knows the tools. */
-export function toolNames(data: ToolsetData): readonly string[] | undefined {
-  if ((data.type === "script" || data.type === "shell") && data.shell !== undefined) {
-    return Object.keys(data.shell)
-  }
-  if (data.type === "api") return [data.api_config.name]
-  if (data.type === "memory" && data.scope !== undefined) return ["remember", "recall", "forget"]
-  return Object.hasOwn(BUILT_IN, data.type) ? BUILT_IN[data.type] : undefined
-}
-
-/** The tools of an agent; undefined if some are known only at run time. */
-export function agentToolNames(agent: AgentData): readonly string[] | undefined {
-  const { toolsets = [], sub_agents = [], handoffs = [] } = agent
-  const names = toolsets.map(toolNames)
-  if (names.includes(undefined)) return undefined
-  const transfer = sub_agents.length > 0 ? ["transfer_task"] : []
-  const handoff = handoffs.length > 0 ? ["handoff"] : []
-  return [...names.flatMap((one) => one ?? []), ...transfer, ...handoff]
-}
-
-/** `permissions` of an agent, or of a file for all its agents together. */
-export function checkPermissions(
-  permissions: PermissionsData | undefined,
-  names: readonly string[] | undefined,
-  whose: string,
-  path: Path,
-  report: DocumentReport,
-): void {
-  for (const kind of ["deny", "allow", "ask"] as const) {
-    checkPatterns(permissions?.[kind], names, whose, [...path, kind], report)
-  }
-}
-
-export function checkPatterns(
-  patterns: readonly string[] | undefined,
-  names: readonly string[] | undefined,
-  whose: string,
-  path: Path,
-  report: DocumentReport,
-): void {
-  if (names === undefined) return
-  const known = names.length === 0 ? "there are no tools" : `the tools are ${names.join(", ")}`
-  for (const [i, pattern] of (patterns ?? []).entries()) {
-    const [name = ""] = ourToolName(pattern).split(":")
-    if (names.some((one) => matches(name, one))) continue
-    const message = `"${pattern}" matches no tool of ${whose} and has no effect; ${known}.`
-    report.warning("UNKNOWN_TOOL", message, [...path, i], nearest(name, names))
-  }
-}
-
-/** `*` matches any characters, `?` exactly one. */
-function matches(pattern: string, name: string): boolean {
-  const source = pattern
-    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replace(/\*+/g, ".*")
-    .replace(/\?/g, ".")
-  return new RegExp(`^${source}$`, "i").test(name)
-}
-
-/** cagent's tool names, and the names that Superstep uses. */
-const OURS: Readonly<Record<string, string>> = {
-  create_todo: "todo_write",
-  create_todos: "todo_write",
-  update_todo: "todo_update",
-  update_todos: "todo_update",
-  list_todos: "todo_read",
-  add_memory: "memory_add",
-  get_memories: "memory_list",
-  search_memories: "memory_search",
-  update_memory: "memory_update",
-  delete_memory: "memory_remove",
-  read_multiple_files: "read_file",
-  directory_tree: "list_directory",
-  list_directory_with_sizes: "list_directory",
-}
-
-/** Superstep's name of the tool in a permission pattern, followed by the rest of the pattern. */
-export function ourToolName(pattern: string): string {
-  // `mcp:server:tool` also names the server; here tools have their own names.
-  const [, bare = pattern] = /^mcp:[^:]*:(.+)$/.exec(pattern) ?? []
-  const colon = bare.indexOf(":")
-  const name = colon < 0 ? bare : bare.slice(0, colon)
-  return (Object.hasOwn(OURS, name) ? (OURS[name] as string) : name) + (colon < 0 ? "" : bare.slice(colon))
 }

@@ -1,10 +1,10 @@
 /**
  * The schema of a graph in either spelling: rows (`nodeType`, `sourceNodeId`, …), or the executor's JSON (`type`,
- * `from_node`, …). `check-graph.ts` checks which fields go with which type.
+ * `from_node`, …). `node-kinds.ts` says which fields go with which type.
  */
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
-import { durationShape, flowShape, nodeFlowShape } from "../flow.ts"
+import { durationShape, flowShape, nodeFlowShape, placementShape } from "../flow.ts"
 import { schedulesShape } from "../schedules.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
@@ -30,6 +30,7 @@ export const NODE_TYPES = [
   "parallel",
   "workflow",
   "tool",
+  "function",
   "wait",
 ] as const
 
@@ -42,70 +43,75 @@ const params = z.strictObject({
   prompt: text.optional(),
 })
 
-const nodeShape = z.strictObject({
-  id: text.min(1),
-  workflowId: maybe.describe("The id of the graph."),
-  nodeType: text.optional().describe("AGENT, TOOL_EXECUTOR, HUMAN_HANDOFF, or another type in capitals."),
-  type: text.optional().meta({ enum: [...NODE_TYPES] }),
-  nodeName: maybe.describe("The name that agents use. Default: its id."),
-  name: maybe,
-  description: maybe,
-  agentId: maybe,
-  agent_id: maybe.describe("The agent. May contain variables."),
-  inputs: paths.optional().describe("Names, and the paths of their values in the state."),
-  outputs: paths.optional().describe("Names, and the paths in the state to write them to."),
-  params: params.optional(),
-  prompt: text
-    .optional()
-    .describe("agent, workflow: its prompt, as a template. human_handoff: the question."),
-  result: text.optional().describe("agent, tool, wait, workflow: an expression that replaces the output."),
-  branches: names.optional().describe("fanout: the first nodes of its branches."),
-  max_iters: count.optional().describe("loop: maximum number of passes."),
-  maxIters: count.optional(),
-  loop_condition: condition.describe("loop: repeats while this holds."),
-  condition: condition.describe("conditional: the condition that `true` and `false` of its edges refer to."),
-  strategy: z.enum(STRATEGIES).optional().describe("merge: how to combine the outputs."),
-  template: text.optional().describe("merge: the template of the strategy custom_template."),
-  separator: text.optional().describe("merge: the separator between texts."),
-  update: z.record(text, z.json()).optional().describe("state: paths, and the expressions to write there."),
-  read: text.optional().describe("state: the path of the value to pass on."),
-  options: names.optional().describe("decision: the nodes to choose from."),
-  decide: text.optional().describe("decision: an expression that results in one of the options."),
-  nodes: names.optional().describe("parallel: the nodes that run at the same time."),
-  aggregator: z.enum(STRATEGIES).optional().describe("parallel: how to combine their outputs."),
-  file: text.optional().describe("workflow: the file."),
-  tool: text.optional().describe("tool: its name."),
-  toolset: toolsetShape.optional().describe("tool: the toolset that has it."),
-  args: z.record(text, z.json()).optional().describe("tool: its arguments, with templates."),
-  to: text.optional().describe("human_handoff: who is asked."),
-  signal: text.min(1).max(200).optional().describe("wait: the name of the signal."),
-  schema: z.record(text, z.json()).optional().describe("wait: JSON Schema of the signal's value."),
-  timeout: durationShape
-    .optional()
-    .describe("wait: the time until `default` is the value, or the node fails."),
-  default: z.json().optional().describe("wait: the value after a timeout."),
-  flow: nodeFlowShape,
-  // For editors.
-  position: z.json().optional(),
-  metadata: z.json().optional(),
-})
+const nodeShape = z
+  .strictObject({
+    id: text.min(1),
+    workflowId: maybe.describe("The id of the graph."),
+    nodeType: text.optional().describe("The type of the node."),
+    type: text.optional().describe("The type of the node."),
+    nodeName: maybe.describe("The name that agents use. Default: its id."),
+    name: maybe,
+    description: maybe,
+    agentId: maybe,
+    agent_id: maybe.describe("The agent. May contain variables."),
+    inputs: paths.optional().describe("Names, and the paths of their values in the state."),
+    outputs: paths.optional().describe("Names, and the paths in the state to write them to."),
+    params: params.optional(),
+    prompt: text.optional().describe("Its prompt, as a template."),
+    result: text.optional().describe("An expression that replaces the output, which it sees as `latest`."),
+    branches: names.optional().describe("The first nodes of its branches."),
+    max_iters: count.optional().describe("Maximum number of passes. Default: the limit of the graph."),
+    maxIters: count.optional(),
+    loop_condition: condition.describe("Repeats while this holds."),
+    condition: condition.describe("The condition that `true` and `false` of its edges refer to."),
+    strategy: z.enum(STRATEGIES).optional().describe("How to combine the outputs."),
+    template: text.optional().describe("The template of the strategy custom_template."),
+    separator: text.optional().describe("The separator between texts."),
+    update: z.record(text, z.json()).optional().describe("Paths, and the expressions to write there."),
+    read: text.optional().describe("The path of the value to pass on."),
+    options: names.optional().describe("The nodes to choose from."),
+    decide: text.optional().describe("An expression that results in one of the options."),
+    nodes: names.optional().describe("The nodes that run at the same time."),
+    aggregator: z.enum(STRATEGIES).optional().describe("How to combine their outputs."),
+    file: text.optional().describe("The file, relative to this one."),
+    tool: text.optional().describe("The name of the tool."),
+    toolset: toolsetShape.optional().describe("The toolset that has the tool."),
+    args: z.record(text, z.json()).optional().describe("The arguments. Strings are templates."),
+    module: text
+      .min(1)
+      .optional()
+      .describe("The module and the name of the export, such as ./score.ts#score."),
+    to: text.optional().describe("Who is asked."),
+    signal: text.min(1).max(200).optional().describe("The name of the signal."),
+    schema: z.record(text, z.json()).optional().describe("JSON Schema of the signal's value."),
+    timeout: durationShape.optional().describe("The time until `default` is the value, or the node fails."),
+    default: z.json().optional().describe("The value after a timeout."),
+    flow: nodeFlowShape,
+    placement: placementShape,
+    // For editors.
+    position: z.json().optional(),
+    metadata: z.json().optional(),
+  })
+  .meta({ id: "node" })
 
-const edgeShape = z.strictObject({
-  id: text.min(1).optional(),
-  workflowId: maybe,
-  sourceNodeId: text.optional(),
-  from_node: text.optional(),
-  targetNodeId: maybe.describe("null: the run ends."),
-  to_node: maybe,
-  conditionType: z.enum(["CONDITIONAL", "ALWAYS"]).optional(),
-  conditionValue: maybe.describe(
-    "The name that chooses the edge; after nodes that are not agents, a condition.",
-  ),
-  condition,
-  label: maybe,
-  description: maybe,
-  metadata: z.json().optional(),
-})
+const edgeShape = z
+  .strictObject({
+    id: text.min(1).optional(),
+    workflowId: maybe,
+    sourceNodeId: text.optional(),
+    from_node: text.optional(),
+    targetNodeId: maybe.describe("null: the run ends."),
+    to_node: maybe,
+    conditionType: z.enum(["CONDITIONAL", "ALWAYS"]).optional(),
+    conditionValue: maybe.describe(
+      "The name that chooses the edge; after nodes that are not agents, a condition.",
+    ),
+    condition,
+    label: maybe,
+    description: maybe,
+    metadata: z.json().optional(),
+  })
+  .meta({ id: "edge" })
 
 const span = z.number().min(0).optional()
 
@@ -166,6 +172,9 @@ export const graphShape = z.strictObject({
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),
 })
+
+/** The fields at the top of a graph. */
+export const graphFields = Object.keys(graphShape.shape)
 
 /** A file with agents for graphs. Other fields are ignored. */
 export const agentsFileShape = z.looseObject(agentsPart)

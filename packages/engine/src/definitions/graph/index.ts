@@ -2,7 +2,8 @@
 import { functionsFrom, type PlanFunctions } from "../plan/index.ts"
 import * as nodes from "./nodes/index.ts"
 
-export { graphShape } from "./graph-shape.ts"
+export { graphJsonSchema } from "./graph-json-schema.ts"
+export { graphFields } from "./graph-shape.ts"
 export { planGraph } from "./plan-graph.ts"
 
 export const graphFunctions: PlanFunctions = functionsFrom("superstep/definitions", { ...nodes })

@@ -2,11 +2,14 @@
 import type { Json, NodeId } from "../../core/index.ts"
 import { Report } from "../../document/index.ts"
 import type { Reference } from "../../expressions/index.ts"
+import { toolsetAgent } from "../agents/index.ts"
 import { type DialectInput, DocumentReport } from "../dialect-input.ts"
-import { flowArgs } from "../flow.ts"
+import { flowArgs, milliseconds } from "../flow.ts"
+import { functionRef } from "../import-function.ts"
 import {
   type Arg,
   type ArgObject,
+  type Call,
   call,
   callWith,
   type Ref,
@@ -14,15 +17,19 @@ import {
   type WorkflowWriter,
 } from "../plan/index.ts"
 import { scheduleArgs } from "../schedules.ts"
-import { checkNames, checkNodes } from "./check-graph.ts"
-import { checkChat, checkChatEdges, checkRoutes } from "./check-routes.ts"
-import { checkTexts, isTemplate } from "./check-texts.ts"
-import { GraphAgents } from "./graph-agents.ts"
-import { edgesFrom, type GraphModel, type ModelNode } from "./graph-model.ts"
+import { checkNames, checkNodes, checkTexts, isTemplate } from "./check-graph.ts"
+import { checkChat, checkChatEdges, checkRoutes, executorOf, loopEdges, Topology } from "./check-routes.ts"
+import {
+  edgesFrom,
+  GraphAgents,
+  type GraphModel,
+  type ModelEdge,
+  type ModelNode,
+  textIn,
+} from "./graph-model.ts"
 import { type GraphData, graphShape } from "./graph-shape.ts"
-import { type NodePlan, nodeCall } from "./plan-nodes.ts"
+import { edgeFields, nodeFields } from "./node-kinds.ts"
 import { readGraph, withImpliedEdges } from "./read-graph.ts"
-import { Topology } from "./topology.ts"
 
 const START = "#start"
 /** The node where all routes end. */
@@ -30,17 +37,21 @@ const END = "#end"
 
 /** Undefined if there are errors, which are reported. */
 export function planGraph(input: DialectInput): Ref | undefined {
-  const data = input.report.read(graphShape)
+  const { all } = input.report
+  const before = all.diagnostics.length
+  const data = input.report.read(graphShape, { node: nodeFields, edge: edgeFields })
   if (data === undefined) return undefined
+  const isSound = all.diagnostics.length === before
   // Errors in other files of the same plan do not stop the checks of this one.
   const own = new Report()
   const report = new DocumentReport(input.report.document, own)
-  const ref = compile({ ...input, report }, data)
+  const ref = compile({ ...input, report }, data, isSound)
   input.report.all.add(own.diagnostics)
   return ref
 }
 
-function compile(input: DialectInput, data: GraphData): Ref | undefined {
+/** The routes of a graph that is not sound may lack an end, so they are not checked. */
+function compile(input: DialectInput, data: GraphData, isSound: boolean): Ref | undefined {
   const { report, options } = input
   const agents = new GraphAgents(input, data)
   const written = withImpliedEdges(readGraph(data, input), report)
@@ -53,7 +64,7 @@ function compile(input: DialectInput, data: GraphData): Ref | undefined {
   })
   const topology = new Topology(model)
   // Routes between unknown names are not checked.
-  if (!report.all.hasErrors) {
+  if (isSound && !report.all.hasErrors) {
     checkRoutes(topology, report)
     if (model.isChat) checkChat(topology, agents, report)
   }
@@ -296,4 +307,170 @@ function wireNode(
   if (!isPlain) for (const route of routes) workflow.wire("edge", ref, known(route.to), chosen(route))
   else if (second === undefined) workflow.wire("edge", ref, known(first.to))
   else workflow.wire("fanOut", ref, targets)
+}
+
+// Plans the nodes of a graph as the calls that create them.
+
+interface NodePlan {
+  readonly input: DialectInput
+  readonly data: GraphData
+  readonly topology: Topology
+  readonly agents: GraphAgents
+  readonly files: ReadonlyMap<NodeId, Ref>
+  /** The options that all nodes share. */
+  readonly graph: Ref
+  /** Nodes whose outputs some text refers to. */
+  readonly named: ReadonlySet<NodeId>
+  readonly shared: ReadonlySet<NodeId>
+}
+
+/** Undefined if something that the node needs is missing, which is already reported. */
+function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
+  const { topology, graph, agents } = plan
+  const { id, type, data, agentId = "" } = node
+  const made = (make: string, options: ArgObject, ...args: readonly Arg[]) =>
+    callWith(make, [graph, id, ...args], options)
+  const edges = edgeArgs(node, plan)
+  const name = node.name === id ? undefined : node.name
+  const common = { name, edges, shared: plan.shared.has(id) || undefined }
+  const passing = { ...common, keeps: plan.named.has(id) || undefined }
+  const prompt = data.prompt ?? data.params?.prompt
+  const { inputs, outputs, result } = data
+  const place = { at: [...node.at, "flow"], key: "graphFlowKey" } as const
+  const limits = { flow: flowArgs(data.flow, plan.input.report, place), placement: data.placement }
+  switch (type) {
+    case "agent": {
+      const agent = agents.get(agentId)?.ref
+      if (agent === undefined) return undefined
+      if (!topology.model.isChat)
+        return made("graphAgent", { ...common, inputs, prompt, outputs, result, ...limits }, agent)
+      if (data.placement === "spread")
+        plan.input.report.unsupported('"placement: spread" of an agent that chooses the next node', [
+          ...node.at,
+          "placement",
+        ])
+      const executor = executorOf(topology, node)
+      const tools = executor === undefined ? undefined : { node: executor.id, name: executor.name }
+      return made("chatAgent", { name, edges: edges ?? [], executor: tools }, agent)
+    }
+    case "tool_executor": {
+      const callers = topology
+        .callersOf(id)
+        .map((one) => [one.id, agents.get(one.agentId ?? "")?.ref] as const)
+      return made("chatTools", { name, edges, callers: Object.fromEntries(callers) })
+    }
+    case "human_handoff":
+      return made("graphHandoff", { ...common, ...handoffArgs(node, plan), prompt, to: data.to })
+    case "start":
+      return made("graphState", passing)
+    case "fanout":
+      return made("graphFanout", { ...passing, edges: edges ?? [] })
+    case "conditional":
+      return made("graphConditional", {
+        ...passing,
+        edges: choiceArgs(node, plan),
+        condition: textIn(data.condition),
+      })
+    case "loop": {
+      const { again, exit, back } = loopEdges(topology, node) ?? { again: id, exit: null, back: [] }
+      const max = data.max_iters ?? data.maxIters ?? topology.model.limits.maxIters
+      const { edges: _, ...rest } = passing
+      return made("graphLoop", { ...rest, again, exit, back, max, while: textIn(data.loop_condition) })
+    }
+    case "merge":
+      return made("graphMerge", { ...passing, ...mergeArgs(node), outputs, closes: closesArg(id, plan) })
+    case "state":
+      return made("graphState", { ...passing, update: data.update as Arg, read: data.read })
+    case "decision": {
+      const options = edgesFrom(topology.model, id).flatMap(({ to }) => to ?? [])
+      const decide = data.decide ?? agents.get(agentId)?.ref
+      const { edges: _, ...rest } = passing
+      return made("graphDecision", {
+        ...rest,
+        inputs,
+        prompt,
+        options: data.options?.length ? data.options : options,
+        decide,
+      })
+    }
+    case "parallel":
+      return made("graphParallel", { ...common, ...mergeArgs(node), outputs, nodes: data.nodes ?? [] })
+    case "workflow": {
+      const workflow = plan.files.get(id)
+      return workflow && made("graphWorkflow", { ...common, inputs, prompt, outputs, result }, workflow)
+    }
+    case "wait": {
+      const { signal, schema, timeout, default: fallback } = data
+      const time = timeout === undefined ? undefined : milliseconds(timeout)
+      const wait = { signal, schema: schema as Arg, timeout: time, default: fallback }
+      return made("graphWait", { ...wait, ...common, outputs, result })
+    }
+    case "function": {
+      const { args, schema, module } = data
+      const run = functionRef(module, { where: `Node ${id}`, at: [...node.at, "module"] }, plan.input)
+      const options = { args: args as Arg, schema: schema as Arg, ...common, outputs, result, ...limits }
+      return run && made("graphFunction", options, run)
+    }
+    case "tool": {
+      const { tool, args, toolset } = data
+      const agent =
+        toolset === undefined
+          ? agents.get(agentId)?.ref
+          : toolsetAgent(`${id} tools`, toolset, node.at, { ...plan.input, file: plan.data })
+      const options = { tool, args: args as Arg, ...common, outputs, result, ...limits }
+      return agent && made("graphTool", options, agent)
+    }
+  }
+}
+
+function edgeArgs(node: ModelNode, { topology }: NodePlan): Arg {
+  const edges = edgesFrom(topology.model, node.id).map(edgeArg)
+  return edges.length === 0 ? undefined : edges
+}
+
+function edgeArg({ to, when }: Pick<ModelEdge, "to" | "when">): ArgObject {
+  return { to, when }
+}
+
+const YES = /^\s*(true|yes)\s*$/i
+const NO = /^\s*(false|no)\s*$/i
+
+/** If the node has a condition, `true` and `false` refer to it. */
+function choiceArgs(node: ModelNode, { topology }: NodePlan): Arg {
+  const hasOwn = textIn(node.data.condition) !== undefined
+  return edgesFrom(topology.model, node.id).map((edge) => {
+    const { when = "" } = edge
+    if (hasOwn && YES.test(when)) return edgeArg({ ...edge, when: "condition" })
+    if (hasOwn && NO.test(when)) return edgeArg({ ...edge, when: "not condition" })
+    return edgeArg(edge)
+  })
+}
+
+function mergeArgs({ data }: ModelNode): ArgObject {
+  const { params = {} } = data
+  return {
+    strategy: data.strategy ?? data.aggregator ?? params.strategy,
+    template: data.template ?? params.template,
+    separator: data.separator ?? params.separator,
+  }
+}
+
+function closesArg(id: NodeId, { topology }: NodePlan): Arg {
+  const closes = [...topology.openers].filter(([, merge]) => merge === id).map(([opener]) => opener)
+  return closes.length === 0 ? undefined : closes
+}
+
+/** A person can choose any agent by its name, and any edge by its value. */
+function handoffArgs(node: ModelNode, { topology }: NodePlan): ArgObject {
+  const { model } = topology
+  const routes: Record<string, NodeId> = {}
+  if (model.isChat) for (const { type, name, id } of topology.nodes) if (type === "agent") routes[name] = id
+  for (const { to, when } of edgesFrom(model, node.id)) {
+    if (to === null) continue
+    routes[model.isChat ? (when ?? topology.byId.get(to)?.name ?? to) : to] = to
+  }
+  return {
+    routes: Object.keys(routes).length === 0 ? undefined : routes,
+    otherwise: model.isChat ? model.entry : undefined,
+  }
 }

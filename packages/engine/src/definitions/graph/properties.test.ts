@@ -199,14 +199,14 @@ test("random executor JSON runs or is reported", async () => {
   ran = 0
   await fc.assert(
     fc.asyncProperty(fc.oneof(executor, { weight: 4, arbitrary: executor.map(connected) }), check),
-    { numRuns: 250 },
+    { numRuns: 100 },
   )
   expect(ran).toBeGreaterThan(8)
 })
 
 test("random rows run or are reported", async () => {
   ran = 0
-  await fc.assert(fc.asyncProperty(fc.oneof(rows, rows.map(withKnownEnds)), check), { numRuns: 250 })
+  await fc.assert(fc.asyncProperty(fc.oneof(rows, rows.map(withKnownEnds)), check), { numRuns: 100 })
   expect(ran).toBeGreaterThan(8)
 })
 
@@ -216,6 +216,6 @@ test("any JSON is a graph or is refused with a reason", () => {
       const { diagnostics, definition } = tryLoad({ nodes, edges, entrypointNodeId: "a" } as Graph)
       expect(definition !== undefined || diagnostics.length > 0).toBe(true)
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   )
 })

@@ -17,9 +17,9 @@ const ITERS = 3
 export function readGraph(data: GraphData, input: DialectInput): GraphModel {
   const { document } = input.report
   const isChat = isRows(data)
-  const nodes = data.nodes.flatMap((one, i) => {
+  const nodes = data.nodes.map((one, i) => {
     const at = ["nodes", i]
-    return readNode(filled(one, at, input), at, input.report) ?? []
+    return readNode(filled(one, at, input), at, input.report)
   })
   const edges = (data.edges ?? []).map((one, i) => readEdge(one, i, isChat, input.report))
   const field = data.entrypointNodeId === undefined ? "entry" : "entrypointNodeId"
@@ -53,7 +53,7 @@ function isRows({ nodes, edges = [], entrypointNodeId }: GraphData): boolean {
   return entrypointNodeId !== undefined || nodes.some(({ nodeType }) => nodeType !== undefined)
 }
 
-function readNode(data: NodeData, at: Path, report: DocumentReport): ModelNode | undefined {
+function readNode(data: NodeData, at: Path, report: DocumentReport): ModelNode {
   const field = data.type === undefined ? "nodeType" : "type"
   const written = data[field]
   const agentId = data.agentId ?? data.agent_id ?? undefined
@@ -64,8 +64,11 @@ function readNode(data: NodeData, at: Path, report: DocumentReport): ModelNode |
     const what = written === undefined ? "has no type" : `has an unknown type "${written}"`
     const known = NODE_TYPES.map((one) => (field === "type" ? one : one.toUpperCase()))
     const message = `Node ${data.id} ${what}: use one of ${known.join(", ")}`
-    report.error("UNKNOWN_TYPE", message, [...at, field], nearest(written ?? "", known))
-    return undefined
+    const suggestion = nearest(written ?? "", known)
+    report.error("UNKNOWN_TYPE", message, [...at, field], suggestion)
+    // Reported once: other nodes may refer to it.
+    const meant = NODE_TYPES.find((one) => one === suggestion?.toLowerCase()) ?? "wait"
+    return { id: data.id, name, type: meant, agentId, data, at, isUnknown: true }
   }
   return { id: data.id, name, type, agentId, data, at }
 }
@@ -74,11 +77,12 @@ function readEdge(data: EdgeData, i: number, isChat: boolean, report: DocumentRe
   const at = ["edges", i]
   const id = data.id ?? `${i + 1}`
   const from = data.sourceNodeId ?? data.from_node
-  if (from === undefined) {
+  const isOpen = !report.hasUnknownField(at, data)
+  if (from === undefined && isOpen) {
     report.error("MISSING_FIELD", `Edge ${id} has no ${isChat ? "sourceNodeId" : "from_node"}`, at)
   }
   const to = data.targetNodeId ?? data.to_node ?? null
-  if (data.targetNodeId === undefined && data.to_node === undefined) {
+  if (data.targetNodeId === undefined && data.to_node === undefined && isOpen) {
     const message = `Edge ${id} has no ${isChat ? "targetNodeId" : "to_node"}: use null to end the run`
     report.error("MISSING_FIELD", message, at)
   }

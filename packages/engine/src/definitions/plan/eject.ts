@@ -7,6 +7,8 @@ import {
   type Plan,
   type PlanFunctions,
   type PlannedCall,
+  type PlannedImport,
+  type PlannedValue,
   type PlannedWorkflow,
   type PlanType,
   Ref,
@@ -26,10 +28,16 @@ export function eject(plan: Plan, functions: PlanFunctions, options: EjectOption
       else add(`type ${used.name}`, used.from)
     }
   }
+  const isImport = (value: PlannedValue): value is PlannedImport => "exported" in value
+  for (const { name, exported, specifier } of plan.values.filter(isImport)) {
+    add(name === exported ? name : `${exported} as ${name}`, specifier)
+  }
   const lines = [...imports]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([from, names]) => joined("import {", [...names].sort(), `} from ${quote(from)}`, TOP))
-  const body = plan.values.map((value) => `${printValue(value, value.name === plan.main)}\n`)
+  const body = plan.values.flatMap((value) =>
+    isImport(value) ? [] : [`${printValue(value, value.name === plan.main)}\n`],
+  )
   const note = options.note === undefined ? [] : [`// ${options.note.replace(/[\r\n\u2028\u2029]+/g, " ")}`]
   return `${[...note, ...lines, "", ...body, `export default ${plan.main}`].join("\n")}\n`
 }
@@ -55,7 +63,8 @@ function withoutEnd(args: readonly Arg[]): readonly Arg[] {
   return args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1)
 }
 
-function argsOf(value: PlannedCall | PlannedWorkflow): readonly Arg[] {
+function argsOf(value: PlannedValue): readonly Arg[] {
+  if ("exported" in value) return []
   return "call" in value ? [value.call] : [workflowCall(value), ...value.wires.flatMap(({ args }) => args)]
 }
 

@@ -14,6 +14,7 @@ export {
   type Plan,
   type PlanFunction,
   type PlanFunctions,
+  type PlannedImport,
   PlanWriter,
   Ref,
   reachable,

@@ -85,9 +85,21 @@ export interface PlannedWorkflow {
   readonly wires: readonly Wire[]
 }
 
+/** A function that a module of the user exports. */
+export interface PlannedImport {
+  readonly name: string
+  /** The absolute path of the module. */
+  readonly file: string
+  /** The path as ejected code imports it, relative to the definition's folder. */
+  readonly specifier: string
+  readonly exported: string
+}
+
+export type PlannedValue = PlannedCall | PlannedWorkflow | PlannedImport
+
 export interface Plan {
   /** Each after the values that it uses. */
-  readonly values: readonly (PlannedCall | PlannedWorkflow)[]
+  readonly values: readonly PlannedValue[]
   /** The name of the definition's workflow. */
   readonly main: string
 }
@@ -142,7 +154,7 @@ export function reachable({ values, main }: Plan): ReadonlySet<string> {
       if (value === undefined || found.has(arg.name)) continue
       found.add(arg.name)
       if ("call" in value) queue.push(value.call)
-      else queue.push(value.options, ...value.wires.map((wire) => wire.args))
+      else if ("wires" in value) queue.push(value.options, ...value.wires.map((wire) => wire.args))
     } else if (arg instanceof Later) queue.push(arg.arg)
     else if (arg instanceof Call) queue.push(arg.args)
     else if (typeof arg === "object" && arg !== null) queue.push(...(Object.values(arg) as Arg[]))
@@ -153,7 +165,7 @@ export function reachable({ values, main }: Plan): ReadonlySet<string> {
 // Writing a plan: every value gets a TypeScript identifier, and calls keep their order.
 
 export class PlanWriter {
-  readonly #values: (PlannedCall | PlannedWorkflow)[] = []
+  readonly #values: PlannedValue[] = []
   readonly #names = new Set<string>(RESERVED)
   /** How often each name was requested. */
   readonly #requested = new Map<string, number>()
@@ -166,6 +178,17 @@ export class PlanWriter {
   value(wanted: string, call: Call): Ref {
     const name = this.#name(wanted)
     this.#values.push({ name, call })
+    return new Ref(name)
+  }
+
+  /** A function of a module; several steps may use it. */
+  import(file: string, specifier: string, exported: string): Ref {
+    const known = this.#values.find(
+      (value) => "exported" in value && value.file === file && value.exported === exported,
+    )
+    if (known !== undefined) return new Ref(known.name)
+    const name = this.#name(exported)
+    this.#values.push({ name, file, specifier, exported })
     return new Ref(name)
   }
 
@@ -251,7 +274,10 @@ export interface Linked {
   readonly values: ReadonlyMap<string, unknown>
 }
 
-export function link(plan: Plan, functions: PlanFunctions): Linked {
+/** Makes the function that a module exports, which is imported on its first call. */
+export type ImportFunction = (imported: PlannedImport) => unknown
+
+export function link(plan: Plan, functions: PlanFunctions, importFunction?: ImportFunction): Linked {
   const values = new Map<string, unknown>()
   const made = (arg: Arg): unknown => {
     if (arg instanceof Ref) return known(values, arg.name)
@@ -270,7 +296,9 @@ export function link(plan: Plan, functions: PlanFunctions): Linked {
     return found.make(...(args.map(made) as never[]))
   }
   for (const value of plan.values) {
-    values.set(value.name, "call" in value ? callOf(value.call) : build(value, made))
+    if ("call" in value) values.set(value.name, callOf(value.call))
+    else if ("wires" in value) values.set(value.name, build(value, made))
+    else values.set(value.name, importFunction?.(value))
   }
   return { workflow: known(values, plan.main) as Linked["workflow"], values }
 }

@@ -90,7 +90,7 @@ describe("applying a definition", () => {
         const exported = await exportDefinition(registry, data.id as string)
         expect(JSON.stringify(exported)).toBe(JSON.stringify(data))
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     )
   })
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
 import type { Json } from "../../core/index.ts"
-import { diffDefinition } from "./diff.ts"
 import { type JsonRecord, rowsOf } from "./document-rows.ts"
 import { chat, executor } from "./documents.test-support.ts"
+import { diffDefinition } from "./registry.ts"
 
 const words = (before: JsonRecord, after: JsonRecord) =>
   diffDefinition(rowsOf(before).definition, after, { agents: rowsOf(before).agents }).map(

@@ -155,7 +155,7 @@ describe("the document of rows", () => {
         const { definition, agents } = stored(rowsOf(data))
         expect(JSON.stringify(documentOf(definition, agents))).toBe(JSON.stringify(data))
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     )
   })
 

@@ -6,13 +6,14 @@ import { isSecretName } from "../../text/index.ts"
 import type { AgentData } from "../agents/index.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import type { Layout } from "./nodes/step-list.ts"
-import { ROOTS } from "./nodes/step-scope.ts"
+import { ROOTS } from "./nodes/step-node.ts"
 import {
   asTemplate,
   everyStep,
   hasOutput,
   hasTemplate,
   type Step,
+  type StepData,
   type StepText,
   stepTexts,
 } from "./step-shape.ts"
@@ -25,6 +26,9 @@ interface Checking {
   readonly vars: Readonly<Record<string, unknown>>
   /** Names of variables whose values are not shown. */
   readonly secrets: readonly string[]
+  readonly priorOutputs?: StepData["prior_outputs"]
+  /** Two steps have the same id, which is reported: a reference without a step may mean one of them. */
+  readonly hasDuplicates: boolean
 }
 
 interface Indexed extends Checking {
@@ -47,7 +51,9 @@ export function checkReferences(input: Checking): void {
     ids: all.filter((step) => !isInside(step)).map(({ id }) => id),
     canRepeat: all.some(({ type }) => type === "goto"),
   }
+  checkPrior(checking, input.priorOutputs, ["workflow", "prior_outputs"])
   for (const step of all) {
+    checkPrior(checking, step.data.prior_outputs, [...step.at, "prior_outputs"], step.path)
     for (const text of stepTexts(step)) checkText(checking, text, [step.path])
   }
   const users = groupBy(
@@ -57,6 +63,18 @@ export function checkReferences(input: Checking): void {
     if (instruction === undefined || !hasTemplate(instruction)) continue
     const read = tryRead(instruction, asTemplate)
     checkText(checking, { at: ["agents", name, "instruction"], read }, users.get(name) ?? [""])
+  }
+}
+
+/** Ids of the whole workflow may name steps of any block. */
+function checkPrior(checking: Indexed, prior: StepData["prior_outputs"], at: Path, from?: string): void {
+  if (!Array.isArray(prior)) return
+  const { report, layout, inside, ids } = checking
+  for (const [i, id] of prior.entries()) {
+    const isKnown = from === undefined ? ids.includes(id) || inside.has(id) : layout.resolve(id, from)
+    if (isKnown) continue
+    const known = from === undefined ? [...ids, ...inside.keys()] : ids
+    report.error("UNKNOWN_STEP", `There is no step "${id}" here.`, [...at, i], nearest(id, known))
   }
 }
 
@@ -125,6 +143,7 @@ function stepProblem(checking: Indexed, path: Reference["path"], from: string): 
   const [name = "", ...rest] = path.map(String)
   const found = checking.layout.resolve(name, from)
   if (found !== undefined) return insideProblem(checking, found, rest) ?? orderProblem(checking, found, from)
+  if (checking.hasDuplicates) return undefined
   const inside = checking.inside.get(name)
   const suggestion = inside === undefined ? nearest(name, checking.ids) : pathFromOutside(inside.path)
   return { code: "UNKNOWN_STEP", message: `There is no step "${name}".`, suggestion }

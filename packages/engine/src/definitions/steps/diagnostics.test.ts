@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { file, problemsOf } from "./steps.test-support.ts"
+import { file, problemsOf, tryLoad } from "./steps.test-support.ts"
 
 const agents = "agents:\n  writer: { model: offline }\n  reader: { model: offline }\n"
 const problems = (workflow: string) => problemsOf(`${agents}workflow:\n${workflow}`)
@@ -189,13 +189,13 @@ workflow:
   })
 
   test("thousands of steps that each need the next, or lead to it, are valid", () => {
-    const steps = Array.from({ length: 5_000 }, (_, i) => {
+    const steps = Array.from({ length: 1_000 }, (_, i) => {
       const when = `$steps.s${i + 1}.output == 'x'`
-      return { id: `s${i}`, type: "human", prompt: "Well?", ...(i < 4_999 ? { when } : {}) }
+      return { id: `s${i}`, type: "human", prompt: "Well?", ...(i < 999 ? { when } : {}) }
     })
-    const ways = Array.from({ length: 5_000 }, (_, i) => ({
+    const ways = Array.from({ length: 1_000 }, (_, i) => ({
       id: `g${i}`,
-      goto: i < 4_999 ? `g${i + 1}` : "s0",
+      goto: i < 999 ? `g${i + 1}` : "s0",
     }))
     const found = problemsOf(JSON.stringify({ workflow: [...ways, ...steps] }))
     expect(found).toEqual([])
@@ -226,4 +226,26 @@ workflow:
       'LOOP_BACK 5:92 workflow step[1].true[0]: this step loops back to "a", so its "prompt" has no effect; set loop: false to make it a separate step',
     ])
   })
+})
+
+test("an agent that several steps name wrongly is one error, which names the other lines", () => {
+  const { diagnostics } = tryLoad(`agents: { writer: { model: offline } }
+workflow:
+  - { id: a, type: agent, name: writr }
+  - { id: b, type: agent, name: writr }
+  - { id: c, type: parallel, steps: [{ type: agent, name: writr }, { type: agent, name: writer }] }
+`)
+  expect(diagnostics.map(({ message, suggestion }) => [message, suggestion])).toEqual([
+    ['workflow step[0]: agent "writr" not found in agents (also in lines 4 and 5)', "writer"],
+  ])
+})
+
+test("an agent step with `agent` instead of `name` is one error, which suggests the field", () => {
+  const { diagnostics } = tryLoad(`agents: { writer: { model: offline } }
+workflow:
+  - { id: a, type: agent, agent: writer }
+`)
+  expect(diagnostics.map(({ message, suggestion }) => [message, suggestion])).toEqual([
+    ['workflow step[0]: an agent step names its agent with "name", not "agent"', "name"],
+  ])
 })

@@ -14,7 +14,8 @@ import { functionsFrom, type PlanFunctions } from "../plan/index.ts"
 import * as nodes from "./nodes/index.ts"
 
 export { planAgentsFile, planSteps } from "./plan-steps.ts"
-export { stepsShape } from "./step-shape.ts"
+export { stepsFields, stepsUseInput } from "./step-shape.ts"
+export { stepsJsonSchema } from "./steps-schema.ts"
 
 export const stepsFunctions: PlanFunctions = {
   ...functionsFrom("superstep", { settle }),

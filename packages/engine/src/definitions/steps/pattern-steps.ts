@@ -9,6 +9,7 @@ import type { DefinitionPaths } from "../definition.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import { type Arg, type Call, call, callWith, type PlanWriter } from "../plan/index.ts"
 import { TEAM_ROOTS } from "./nodes/work-steps.ts"
+import type { TeamMode } from "./step-kinds.ts"
 import { hasTemplate, type SearchData, type Step, type StepData, TEAM_MODES } from "./step-shape.ts"
 
 /** Undefined if the mode is missing, which is already reported. */
@@ -66,47 +67,9 @@ function checkedEnd(text: string, at: Step["at"], report: DocumentReport): Arg {
   return call("teamEnds", text)
 }
 
-type TeamMode = (typeof TEAM_MODES)[number]
-
-export const TEAM_FIELDS: readonly (keyof StepData)[] = [
-  "mode",
-  "agents",
-  "manager",
-  "start",
-  "aggregate",
-  "terminate",
-  "to",
-  "autonomous",
-  "plan_review",
-  "max_rounds",
-  "max_stalls",
-  "max_resets",
-]
-
-const FIELDS: Readonly<Record<TeamMode, readonly (keyof StepData)[]>> = {
-  sequential: [],
-  concurrent: ["aggregate"],
-  handoff: ["start", "terminate", "to", "autonomous", "max_rounds"],
-  group_chat: ["manager", "terminate", "max_rounds"],
-  magentic: ["manager", "plan_review", "to", "max_rounds", "max_stalls", "max_resets"],
-}
-
 /** Undefined if it is missing or unknown. */
 export function teamMode({ mode }: StepData): TeamMode | undefined {
   return TEAM_MODES.find((one) => one === mode)
-}
-
-export function unknownTeamFields(data: StepData): (keyof StepData)[] {
-  const mode = teamMode(data)
-  if (mode === undefined) return []
-  const known: readonly (keyof StepData)[] = ["mode", "agents", ...FIELDS[mode]]
-  return TEAM_FIELDS.filter((field) => data[field] !== undefined && !known.includes(field))
-}
-
-export function missingTeamField({ mode, agents, manager }: StepData): string | undefined {
-  if (mode === undefined) return "mode"
-  if (!agents?.length) return "agents"
-  return mode === "magentic" && !manager ? "manager" : undefined
 }
 
 interface Named {

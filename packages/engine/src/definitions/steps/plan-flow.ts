@@ -7,13 +7,14 @@ import {
   type ArgObject,
   call,
   callWith,
+  definedArgs,
   type PlanWriter,
   type Ref,
   SUPERSTEPS,
   type WorkflowWriter,
 } from "../plan/index.ts"
 import type { Drawing, Flow, FlowNode, Target } from "./flow.ts"
-import type { Step, StepData } from "./step-shape.ts"
+import type { BudgetData, Step, StepData } from "./step-shape.ts"
 
 interface FlowPlan {
   readonly writer: PlanWriter
@@ -25,6 +26,8 @@ interface FlowPlan {
   ref(step: Step): Ref
   /** The limits of a step. */
   flow(step: Step): ArgObject | undefined
+  /** Of steps that do not set it themselves. */
+  readonly priorOutputs: StepData["prior_outputs"]
 }
 
 export function planFlow(
@@ -94,17 +97,25 @@ function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
   const { path, data } = step
   const { description, prompt, choices, schema, to, default: fallback, signal, tool, args } = data
   const policies = { description, ...policiesOf(data), loop }
+  const priorOutputs = idsOf(data.prior_outputs ?? plan.priorOutputs)
+  const budget = budgetArg(data.budget)
+  const limits = { flow: plan.flow(step), placement: loop === undefined ? data.placement : undefined }
   const made = (make: string, more: readonly Arg[], options: ArgObject) =>
     callWith(make, [plan.steps, path, ...more], { ...options, ...policies, last })
   switch (step.type) {
     case "agent":
-      return made("agentStep", [plan.ref(step)], { prompt, flow: plan.flow(step) })
+      return made("agentStep", [plan.ref(step)], { prompt, priorOutputs, budget, ...limits })
     case "workflow":
     case "team":
+      return made("workflowStep", [plan.ref(step)], { prompt, priorOutputs, budget })
     case "research":
-      return made("workflowStep", [plan.ref(step)], { prompt })
+      return made("workflowStep", [plan.ref(step)], { prompt, priorOutputs })
     case "tool":
-      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg, flow: plan.flow(step) })
+      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg, budget, ...limits })
+    case "function": {
+      const options = { args: args as Arg, schema: schema as Arg, ...limits }
+      return made("functionStep", [plan.ref(step)], options)
+    }
     case "human":
       return made("humanStep", [], { prompt, choices, schema: schema as Arg, to, default: fallback })
     case "wait":
@@ -114,6 +125,24 @@ function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
     default:
       throw new Error(`A ${step.type} step is not a single node.`)
   }
+}
+
+/** Absent for all outputs, which is the default. */
+function idsOf(prior: StepData["prior_outputs"]): readonly string[] | undefined {
+  return prior === false ? [] : Array.isArray(prior) ? prior : undefined
+}
+
+export function budgetArg(budget: BudgetData | undefined): ArgObject | undefined {
+  if (budget === undefined) return undefined
+  const { tokens, usd, model_calls, tool_calls, iterations, allow_unpriced } = budget
+  return definedArgs({
+    tokens,
+    usd,
+    modelCalls: model_calls,
+    toolCalls: tool_calls,
+    iterations,
+    allowUnpriced: allow_unpriced,
+  })
 }
 
 function refOf(target: Target, known: (id: string) => Ref): Ref {
@@ -207,6 +236,16 @@ function targetsAfter({ out }: FlowNode): readonly Target[] {
 function idOf(target: Target): string | undefined {
   if (target.to === "end") return undefined
   return target.to === "node" ? target.id : target.block.id
+}
+
+/** Steps that count their repetitions, and those of sub-workflows, execute with the run. */
+export function reportPlacements({ nodes }: Flow, drawing: Drawing, isInside = false): void {
+  for (const { kind, step, inside, backs } of nodes) {
+    if (inside !== undefined) reportPlacements(inside, drawing, true)
+    if (kind !== "step" || step?.data.placement !== "spread" || (!isInside && backs.length === 0)) continue
+    const what = isInside ? "in a branch or an item of several steps" : "that is part of a loop"
+    drawing.report.unsupported(`"placement: spread" of a step ${what}`, [...step.at, "placement"])
+  }
 }
 
 function dropUnreachable(flow: Flow, { report }: Drawing): void {

@@ -1,18 +1,19 @@
 /** Compiles a steps file to a plan: reads it, checks it, orders the steps, draws the graph, and writes the calls. */
 import { basename, extname } from "node:path"
-import { type Path, Report } from "../../document/index.ts"
+import { nearest, type Path, Report } from "../../document/index.ts"
 import { ExpressionError } from "../../expressions/index.ts"
 import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "../agents/index.ts"
 import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
 import { flowArgs } from "../flow.ts"
+import { functionRef } from "../import-function.ts"
 import { type Arg, type ArgObject, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
 import { scheduleArgs } from "../schedules.ts"
 import { checkReferences } from "./check-references.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
 import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
 import { researchCall, teamCall } from "./pattern-steps.ts"
-import { finalizeFlow, planFlow } from "./plan-flow.ts"
-import { readSteps } from "./read-steps.ts"
+import { budgetArg, finalizeFlow, planFlow, reportPlacements } from "./plan-flow.ts"
+import { readSteps, stepFields } from "./read-steps.ts"
 import {
   type AgentStep,
   asTemplate,
@@ -36,7 +37,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const value = readStepsFile(report)
   if (value === undefined) return undefined
   const { agents = {}, name, description } = value
-  const { list, at, maxLoops } = workflowOf(value)
+  const { list, at, maxLoops, priorOutputs, budget } = workflowOf(value)
   if (list.length === 0) {
     report.error("NO_STEPS", "workflow: no steps configured", ["workflow"])
     return undefined
@@ -52,11 +53,15 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const layout = new Layout(entries, aliases)
   const vars = options.variables ?? {}
   const secrets = Object.keys(options.secrets ?? {})
-  checkReferences({ report, steps, layout, agents, vars, secrets })
+  const hasDuplicates = reading.diagnostics.some(({ code }) => code === "DUPLICATE_STEP")
+  checkReferences({ report, steps, layout, agents, vars, secrets, priorOutputs, hasDuplicates })
   const drawing = { report, written, index: stepIndex(steps), steps }
   // Routes between missing steps are not drawn.
   const flow = reading.hasErrors ? undefined : drawFlow(drawing)
-  if (flow !== undefined) finalizeFlow(flow, drawing)
+  if (flow !== undefined) {
+    finalizeFlow(flow, drawing)
+    reportPlacements(flow, drawing)
+  }
   const refs = refsOf(input, steps, planned, value)
   const runFlow = flowArgs(value.flow, report)
   const flows = flowsOf(steps, report)
@@ -76,17 +81,26 @@ export function planSteps(input: DialectInput): Ref | undefined {
     agents: planned.names,
     ref: (step: Step) => refs.get(step.path) as Ref,
     flow: (step: Step) => flows.get(step.path),
+    priorOutputs,
   }
-  return planFlow(flow, title, title, plan, { description, flow: runFlow, schedules })
+  const timeout = budget?.seconds === undefined ? undefined : Math.ceil(budget.seconds * 1_000)
+  const runOptions = { description, timeout, budget: budgetArg(budget), flow: runFlow, schedules }
+  return planFlow(flow, title, title, plan, runOptions)
 }
 
 /** A file with agents and no workflow: the agent `root`, else the first, is the workflow. */
-export function planAgentsFile({ report, writer, paths }: DialectInput): Ref | undefined {
+export function planAgentsFile({ report, writer, paths, options }: DialectInput): Ref | undefined {
   const value = readStepsFile(report)
   if (value === undefined) return undefined
   const { agents = {} } = value
   const [first] = Object.keys(agents)
-  const threadAgent = Object.hasOwn(agents, "root") ? "root" : first
+  const threadAgent = options.agent ?? (Object.hasOwn(agents, "root") ? "root" : first)
+  if (options.agent !== undefined && !Object.hasOwn(agents, options.agent)) {
+    const known = Object.keys(agents)
+    const message = `There is no agent "${options.agent}" in agents; there are ${known.join(", ")}.`
+    report.error("UNKNOWN_AGENT", message, ["agents"], nearest(options.agent, known))
+    return undefined
+  }
   if (threadAgent === undefined) {
     report.error("NO_AGENTS", "`agents` has no agent.", ["agents"])
     return undefined
@@ -98,23 +112,27 @@ export function planAgentsFile({ report, writer, paths }: DialectInput): Ref | u
 }
 
 function readStepsFile(report: DocumentReport): StepsData | undefined {
-  const value = report.read(stepsShape)
+  const value = report.read(stepsShape, { step: stepFields })
   for (const field of UNSUPPORTED_FIELDS) {
     if (value?.[field] !== undefined) report.unsupported(`"${field}"`, [field], "key")
   }
   return value
 }
 
-function workflowOf({ workflow }: StepsData): {
-  list: readonly StepData[]
-  at: Path
-  maxLoops: number | undefined
-} {
-  if (workflow === null || workflow === undefined) return { list: [], at: ["workflow"], maxLoops: undefined }
-  if (Array.isArray(workflow)) return { list: workflow, at: ["workflow"], maxLoops: undefined }
-  const { steps, max_loop_iterations, overrides } = workflow
+interface WorkflowData {
+  readonly list: readonly StepData[]
+  readonly at: Path
+  readonly maxLoops?: number | undefined
+  readonly priorOutputs?: StepData["prior_outputs"]
+  readonly budget?: StepData["budget"]
+}
+
+function workflowOf({ workflow }: StepsData): WorkflowData {
+  if (workflow === null || workflow === undefined) return { list: [], at: ["workflow"] }
+  if (Array.isArray(workflow)) return { list: workflow, at: ["workflow"] }
+  const { steps, max_loop_iterations, overrides, prior_outputs: priorOutputs, budget } = workflow
   const maxLoops = overrides?.max_loop_iterations ?? max_loop_iterations
-  return { list: steps ?? [], at: ["workflow", "steps"], maxLoops }
+  return { list: steps ?? [], at: ["workflow", "steps"], maxLoops, priorOutputs, budget }
 }
 
 function layoutOf(list: readonly Step[]): LayoutEntry[] {
@@ -191,6 +209,10 @@ function refsOf(
       return research && writer.value(`${path} research`, research)
     }
     if (type === "workflow" && data.file !== undefined) return include(data.file, report.at([...at, "file"]))
+    if (type === "function") {
+      const where = `workflow ${step.where}`
+      return functionRef(data.module, { where, at: [...at, "module"] }, { report, writer, paths })
+    }
     if (type !== "agent" && type !== "tool") return undefined
     if (type === "agent" || data.toolset === undefined) return planned.get(data.name ?? data.agent ?? "")?.ref
     return toolsetAgent(path, data.toolset, at, { report, file, writer, paths })
@@ -291,4 +313,4 @@ function loopingBack(branch: readonly Step[], before: Before, report: DocumentRe
   return [...branch.slice(0, -1), back]
 }
 
-const IGNORED: readonly (keyof StepData)[] = ["prompt", "retry", "timeout", "flow", "on_error"]
+const IGNORED: readonly (keyof StepData)[] = ["prompt", "retry", "timeout", "flow", "placement", "on_error"]

@@ -1,14 +1,8 @@
 /** Reads the steps of a file: checks their types, fields and ids, and gives every step its path. */
-import { nearest, type Path } from "../../document/index.ts"
-import type { DocumentReport } from "../dialect-input.ts"
-import {
-  missingTeamField,
-  TEAM_FIELDS,
-  teamAgents,
-  teamMode,
-  teamProblems,
-  unknownTeamFields,
-} from "./pattern-steps.ts"
+import { type Diagnostic, nearest, type Path, Report } from "../../document/index.ts"
+import { DocumentReport } from "../dialect-input.ts"
+import { teamAgents, teamMode, teamProblems } from "./pattern-steps.ts"
+import { RESEARCH_BUDGET, stepKind, TEAM_KINDS } from "./step-kinds.ts"
 import {
   hasWorkflow,
   RESEARCH_MODES,
@@ -18,6 +12,8 @@ import {
   type StepType,
   TEAM_MODES,
 } from "./step-shape.ts"
+
+const TEAM_FIELDS = Object.values(TEAM_KINDS).flatMap(({ fields }) => fields)
 
 interface Ids {
   readonly written: ReadonlySet<string>
@@ -44,12 +40,23 @@ export function readSteps(
   at: Path,
 ): readonly Step[] {
   const scope = { prefix: "", region: "", ids: idsOf(list) }
-  return new StepReader(report, agents).list(list, { at, where: "step" }, scope)
+  const own = new Report()
+  const reader = new StepReader(new DocumentReport(report.document, own), agents)
+  const steps = reader.list(list, { at, where: "step" }, scope)
+  reader.reportUnknownAgents()
+  report.all.add(own.diagnostics.toSorted((a, b) => offsetOf(a) - offsetOf(b)))
+  return steps
+}
+
+function offsetOf({ place }: Diagnostic): number {
+  return place === undefined ? 0 : place.line * 100_000 + place.column
 }
 
 class StepReader {
   readonly #report: DocumentReport
   readonly #agents: readonly string[]
+  /** Where each is named first, and the other places. */
+  readonly #unknownAgents = new Map<string, { here: Where; field: Path; others: Path[] }>()
 
   constructor(report: DocumentReport, agents: readonly string[]) {
     this.#report = report
@@ -57,17 +64,19 @@ class StepReader {
   }
 
   list(list: readonly StepData[], where: Where, scope: StepScope): Step[] {
-    return list.flatMap((data, i) => this.#step(data, item(where, i), scope) ?? [])
+    return list.map((data, i) => this.#step(data, item(where, i), scope))
   }
 
   #error(code: string, here: Where, message: string, field: Path = [], suggestion?: string): void {
     this.#report.error(code, `workflow ${here.where}: ${message}`, [...here.at, ...field], suggestion)
   }
 
-  #step(data: StepData, here: Where, scope: StepScope): Step | undefined {
-    const type = this.#type(data, here)
-    if (type === undefined) return undefined
-    this.#checkFields(type, data, here)
+  #step(data: StepData, here: Where, scope: StepScope): Step {
+    const known = this.#type(data, here)
+    // A step of an unknown type is reported once: other steps may refer to it, and its own steps are read.
+    const meant = nearest(data.type ?? "", STEP_TYPES)
+    const type = known ?? STEP_TYPES.find((one) => one === meant) ?? "wait"
+    if (known !== undefined) this.#checkFields(type, data, here)
     const id = this.#id(type, data, here, scope.ids)
     const path = scope.prefix + id
     const common = { id, path, region: scope.region, data, ...here }
@@ -110,28 +119,54 @@ class StepReader {
   }
 
   #checkFields(type: StepType, data: StepData, here: Where): void {
-    for (const field of unknownFields(type, data)) {
+    const missing = missingField(type, data)
+    const unknown = unknownFields(type, data)
+    // The name of an agent is often written in the field that other steps have for it.
+    if (type === "agent" && missing === "name" && unknown.includes("agent")) {
+      const message = `workflow ${here.where}: an agent step names its agent with "name", not "agent"`
+      this.#report.error("FIELD_NOT_FOR_TYPE", message, [...here.at, "agent"], "name", "key")
+      return
+    }
+    for (const field of unknown) {
       const message = `workflow ${here.where}: ${kindOf(type, data)} has no "${field}"`
       this.#report.error("FIELD_NOT_FOR_TYPE", message, [...here.at, field], undefined, "key")
     }
-    const missing = missingField(type, data)
-    if (missing !== undefined) this.#error("MISSING_FIELD", here, `${type} step requires ${missing}`)
+    if (missing !== undefined && !this.#report.hasUnknownField(here.at, data))
+      this.#error("MISSING_FIELD", here, `${type} step requires ${missing}`)
     const { mode, schema } = data
+    for (const { field, message } of budgetProblems(type, data)) {
+      this.#report.error(
+        "FIELD_NOT_FOR_TYPE",
+        `workflow ${here.where}: ${message}`,
+        [...here.at, "budget", field],
+        undefined,
+        "key",
+      )
+    }
     const modes = modesOf(type)
     if (mode !== undefined && modes.length > 0 && !modes.includes(mode)) {
       const message = `a ${type} step has no mode "${mode}"; use one of ${modes.join(", ")}`
       this.#error("UNKNOWN_MODE", here, message, ["mode"], nearest(mode, modes))
     }
     if (schema !== undefined) {
-      const what = `workflow ${here.where}: the schema of the answer`
+      const what = `workflow ${here.where}: the schema of the ${type === "function" ? "result" : "answer"}`
       this.#report.checkSchema(schema, what, [...here.at, "schema"])
     }
   }
 
   #checkAgent(name: string | undefined, here: Where, field: Path): void {
     if (name === undefined || name === "" || this.#agents.includes(name)) return
-    const message = `agent "${name}" not found in agents`
-    this.#error("UNKNOWN_AGENT", here, message, field, nearest(name, this.#agents))
+    const known = this.#unknownAgents.get(name)
+    if (known === undefined) this.#unknownAgents.set(name, { here, field, others: [] })
+    else known.others.push([...here.at, ...field])
+  }
+
+  /** Reports each unknown agent once, with all places that name it. */
+  reportUnknownAgents(): void {
+    for (const [name, { here, field, others }] of this.#unknownAgents) {
+      const message = `agent "${name}" not found in agents${this.#report.alsoAt(others)}`
+      this.#error("UNKNOWN_AGENT", here, message, field, nearest(name, this.#agents))
+    }
   }
 
   #branches(data: StepData, here: Where, path: string): Step[] {
@@ -140,7 +175,7 @@ class StepReader {
     return list.flatMap((one, i) => {
       const branch = item(within(here, "steps"), i)
       const step = this.#step(one, branch, { prefix: `${path}/`, region: `${path}:${i}`, ids })
-      if (step?.type !== "goto") return step ?? []
+      if (step.type !== "goto") return step
       this.#error("GOTO_INVALID", branch, "a step of a parallel block cannot be a goto")
       return []
     })
@@ -159,7 +194,6 @@ class StepReader {
       return { body: this.list(list, within(here, "steps"), scope(list)), isSingle: false }
     }
     const only = this.#step(step, within(here, "step"), scope([step]))
-    if (only === undefined) return { body: [], isSingle: false }
     const isSingle = isOneNode(only)
     return { body: [isSingle ? { ...only, path: items } : only], isSingle }
   }
@@ -193,7 +227,7 @@ function isOneNode(step: Step): boolean {
   const { type, data } = step
   if (data.when !== undefined || data.on_error === "continue") return false
   if (hasWorkflow(step)) return data.timeout === undefined
-  return type === "agent" || type === "human" || type === "wait" || type === "tool"
+  return type === "agent" || type === "human" || type === "wait" || type === "tool" || type === "function"
 }
 
 /** Written ids are reserved: no default takes them. */
@@ -224,57 +258,45 @@ function kindOf(type: StepType, data: StepData): string {
   return `${type === "agent" ? "an" : "a"} ${type} step`
 }
 
-// The fields that each type of step accepts and requires.
-
-const ANY = ["id", "type", "name", "description", "when"] as const
-const RUN = ["retry", "timeout", "on_error"] as const
-
-const FIELDS: Readonly<Record<StepType, readonly (keyof StepData)[]>> = {
-  agent: [...RUN, "flow", "prompt", "loop"],
-  condition: ["retry", "timeout", "condition", "true", "false"],
-  parallel: [...RUN, "steps"],
-  human: [...RUN, "prompt", "choices", "schema", "to", "default"],
-  wait: [...RUN, "signal", "schema", "default"],
-  tool: [...RUN, "flow", "tool", "toolset", "agent", "args"],
-  workflow: [...RUN, "file", "prompt"],
-  map: [...RUN, "over", "step", "steps", "concurrency"],
-  team: [...RUN, "prompt", ...TEAM_FIELDS],
-  research: [...RUN, "prompt", "mode", "model", "models", "tools", "budget"],
-  // Every step accepts retry and timeout; a goto never needs them.
-  goto: ["retry", "timeout", "goto"],
-}
-
 function unknownFields(type: StepType, data: StepData): (keyof StepData)[] {
-  const known: readonly (keyof StepData)[] = [...ANY, ...FIELDS[type]]
-  const strange = (Object.keys(data) as (keyof StepData)[]).filter(
-    (field) => data[field] !== undefined && !known.includes(field),
+  const known = stepKind(type, data.mode).fields
+  // A team without a known mode may have the fields of any.
+  const open = type === "team" && teamMode(data) === undefined ? TEAM_FIELDS : []
+  return (Object.keys(data) as (keyof StepData)[]).filter(
+    (field) => data[field] !== undefined && !known.includes(field) && !open.includes(field),
   )
-  return type === "team" ? [...strange, ...unknownTeamFields(data)] : strange
 }
 
-const REQUIRED: Partial<Readonly<Record<StepType, keyof StepData>>> = {
-  agent: "name",
-  condition: "condition",
-  parallel: "steps",
-  human: "prompt",
-  wait: "signal",
-  workflow: "file",
-  research: "tools",
-  goto: "goto",
+/** The fields of a step, by its type. */
+export function stepFields(step: unknown): readonly string[] | undefined {
+  const { type, mode, goto } = step as Readonly<Record<string, unknown>>
+  const known = STEP_TYPES.find((one) => one === (type ?? (goto === undefined ? "" : "goto")))
+  return known && stepKind(known, typeof mode === "string" ? mode : undefined).fields
 }
 
+/** The first required field that the step lacks; of several that would do, all of them. */
 function missingField(type: StepType, data: StepData): string | undefined {
   const lacks = (field: keyof StepData) => {
     const value = data[field]
     return value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length)
   }
-  if (type === "tool")
-    return lacks("tool") ? "tool" : lacks("toolset") && lacks("agent") ? "toolset or agent" : undefined
-  if (type === "map")
-    return lacks("over") ? "over" : lacks("step") && lacks("steps") ? "step or steps" : undefined
-  if (type === "team") return missingTeamField(data)
-  const field = REQUIRED[type]
-  return field !== undefined && lacks(field) ? field : undefined
+  const groups = (stepKind(type, data.mode).required ?? []).map((one) =>
+    typeof one === "string" ? [one] : one,
+  )
+  return groups.find((group) => group.every(lacks))?.join(" or ")
+}
+
+/** A research ends its search by its budget; another step ends the run, and has `timeout` for seconds. */
+function budgetProblems(type: StepType, { budget = {} }: StepData): { field: string; message: string }[] {
+  const isResearch = type === "research"
+  return Object.keys(budget)
+    .filter((field) => isResearch !== RESEARCH_BUDGET.includes(field) && (isResearch || field === "seconds"))
+    .map((field) => ({
+      field,
+      message: isResearch
+        ? `the budget of a research has ${RESEARCH_BUDGET.join(", ")}, not "${field}"`
+        : 'the budget of a step has no "seconds"; set its timeout',
+    }))
 }
 
 function modesOf(type: StepType): readonly string[] {
@@ -282,8 +304,13 @@ function modesOf(type: StepType): readonly string[] {
 }
 
 function defaultId(type: StepType, data: StepData): string {
-  const named = { agent: data.name, tool: data.tool, workflow: data.file?.replace(/^.*[\\/]|\.[^.]*$/g, "") }
-  const name = (named as Partial<Record<StepType, string>>)[type] ?? type
+  const named = {
+    agent: data.name,
+    tool: data.tool,
+    function: data.module?.split("#")[1],
+    workflow: data.file?.replace(/^.*[\\/]|\.[^.]*$/g, ""),
+  }
+  const name = (named as Partial<Record<StepType, string>>)[type] || type
   return name.replace(FORBIDDEN, "_").replace(/^_+$/, type)
 }
 

@@ -172,8 +172,8 @@ models: { big: { provider: openai, model: gpt-5 }, small: { provider: openai, mo
     'UNKNOWN_MODE workflow step[1]: a research step has no mode "handoff"; use one of iterative, deep, auto',
     'FIELD_NOT_FOR_TYPE workflow step[2]: a research step has no "agents"',
     'FIELD_NOT_FOR_TYPE workflow step[3]: a human step has no "budget"',
-    'UNKNOWN_MODEL Unknown model "smal": use a name from `models`, provider/model, or offline. (small?)',
-    'UNKNOWN_MODEL Unknown model "bigg": use a name from `models`, provider/model, or offline. (big?)',
+    'UNKNOWN_MODEL Unknown model "smal": use a name from `models`, provider/model, auto, or offline. (small?)',
+    'UNKNOWN_MODEL Unknown model "bigg": use a name from `models`, provider/model, auto, or offline. (big?)',
   ])
 })
 

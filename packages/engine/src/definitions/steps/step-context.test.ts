@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { stepContext } from "./nodes/records.ts"
+import { stepContext } from "./nodes/view.ts"
 import { file, play } from "./steps.test-support.ts"
 
 test("the outputs of a run are one object, even if it failed", async () => {

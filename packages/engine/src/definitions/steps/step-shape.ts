@@ -1,4 +1,4 @@
-/** The schema of a steps file. `read-steps.ts` checks which fields a step of each type needs and may have. */
+/** The schema of a steps file. `step-kinds.ts` says which fields a step of each type needs and may have. */
 import { z } from "zod"
 import type { Json } from "../../core/index.ts"
 import { type Path, textsIn } from "../../document/index.ts"
@@ -12,7 +12,7 @@ import {
 import { RESEARCH_ROLES } from "../../patterns/research/index.ts"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 import { tryRead } from "../dialect-input.ts"
-import { durationShape, flowShape, nodeFlowShape } from "../flow.ts"
+import { durationShape, flowShape, nodeFlowShape, placementShape } from "../flow.ts"
 import { schedulesShape } from "../schedules.ts"
 
 const text = z.string()
@@ -22,12 +22,12 @@ const positive = z.int().min(1).optional()
 const amount = z.number().min(0).optional()
 
 const retryShape = z.strictObject({
-  max_attempts: count.describe("Retries after the first attempt. Default 0."),
+  max_attempts: count.meta({ description: "Retries after the first attempt.", default: 0 }),
   backoff: z
     .enum(["fixed", "exponential"])
     .optional()
-    .describe("fixed waits 1, 1, 1 s; exponential waits 1, 2, 4 s. Default fixed."),
-  initial_delay_seconds: amount.describe("Seconds before the first retry. Default 1."),
+    .meta({ description: "fixed waits 1, 1, 1 s; exponential waits 1, 2, 4 s.", default: "fixed" }),
+  initial_delay_seconds: amount.meta({ description: "Seconds before the first retry.", default: 1 }),
   on: z
     .union([text, z.array(text)])
     .optional()
@@ -43,6 +43,7 @@ export const STEP_TYPES = [
   "human",
   "wait",
   "tool",
+  "function",
   "workflow",
   "map",
   "team",
@@ -61,87 +62,113 @@ const searchShape = z.discriminatedUnion("type", [
     engine: z
       .enum(["searxng", "brave", "tavily", "serper"])
       .describe("The environment has its key or its address."),
-    results: positive.describe("Results per search. Default 5."),
-    pages: count.describe("Result pages to read. Default 2."),
+    results: positive.meta({ description: "Results per search.", default: 5 }),
+    pages: count.meta({ description: "Result pages to read.", default: 2 }),
   }),
   z.strictObject({ type: z.literal("page") }).describe("Reads one web page."),
   z.strictObject({
     type: z.literal("documents"),
     paths: z.array(nonEmpty).min(1).describe("Files and folders, relative to this file."),
     embeddings: nonEmpty.optional().describe("Also searches by meaning: offline, or provider/model."),
-    name: nonEmpty.optional().describe("The tool's name, if there are several. Default documents."),
+    name: nonEmpty
+      .optional()
+      .meta({ description: "The tool's name, if there are several.", default: "documents" }),
     description: nonEmpty.optional().describe("What the documents contain; the model chooses by it."),
   }),
 ])
 
 export type SearchData = z.infer<typeof searchShape>
 
+const budgetShape = z
+  .strictObject({
+    tokens: amount.describe("Input and output tokens together."),
+    usd: amount.describe("US dollars."),
+    model_calls: amount,
+    tool_calls: amount,
+    iterations: amount,
+    seconds: amount.describe("Of a whole workflow or a research; other steps have timeout."),
+    allow_unpriced: z.boolean().optional().describe("With usd: counts models without a known price as free."),
+  })
+  .optional()
+
+export type BudgetData = NonNullable<z.infer<typeof budgetShape>>
+
+const priorOutputs = z
+  .union([z.boolean(), z.array(nonEmpty)])
+  .optional()
+  .meta({
+    description:
+      "Which outputs of earlier steps a prompt begins with: true for all, false for none, or a list of ids.",
+    default: true,
+  })
+
 const stepFields = {
   id: text.optional().describe("The name that templates use. Default: the agent's name."),
-  type: text.optional().meta({ enum: [...STEP_TYPES] }),
-  name: text.optional().describe("agent: the agent to run."),
-  description: text.optional(),
+  type: text.optional(),
+  name: text.optional().describe("A name for people."),
+  description: text.optional().describe("For people; it has no effect."),
   when: z
     .union([text, z.boolean()])
     .optional()
     .describe("The step runs if this holds; otherwise it is skipped."),
-  retry: retryShape.optional(),
-  timeout: durationShape.optional(),
-  flow: nodeFlowShape,
-  on_error: z
-    .enum(["fail", "continue"])
+  retry: retryShape.optional().describe("Runs the step again after a failure."),
+  timeout: durationShape
     .optional()
-    .describe(
+    .describe('The time after which the step fails: seconds, or a string such as "90s" or "5m".'),
+  flow: nodeFlowShape,
+  placement: placementShape,
+  on_error: z.enum(["fail", "continue"]).optional().meta({
+    description:
       "continue: the workflow continues after a failure; in a parallel block, after one of its steps.",
-    ),
-  loop: z.boolean().optional().describe("false: a plain step, even as the last step of a branch."),
-  prompt: text.optional().describe("Replaces the user's prompt; human: the question."),
-  condition: z.union([text, z.boolean(), z.number()]).optional().describe("condition: the expression."),
+    default: "fail",
+  }),
+  loop: z
+    .boolean()
+    .optional()
+    .meta({ description: "false: a plain step, even as the last step of a branch.", default: true }),
+  prompt: text.optional().describe("Replaces the user's prompt. A template."),
+  condition: z.union([text, z.boolean(), z.number()]).optional().describe("An expression."),
   goto: z
     .union([text, z.int().min(0)])
     .optional()
     .describe("The id of a step, or its index in the list, from 0."),
-  choices: z.array(z.json()).min(1).optional().describe("human: the possible answers."),
+  choices: z.array(z.json()).min(1).optional().describe("The possible answers."),
   schema: z
     .record(text, z.json())
     .optional()
-    .describe("human, wait: JSON Schema of the answer, or of the signal's value."),
-  to: text.optional().describe("human, team: who is asked."),
-  default: z.json().optional().describe("human, wait: the answer or the value after a timeout."),
-  signal: nonEmpty.max(200).optional().describe("wait: the name of the signal."),
-  tool: text.optional().describe("tool: its name."),
-  toolset: toolsetShape.optional().describe("tool: the toolset that has it."),
-  agent: text.optional().describe("tool: the agent that has it."),
-  args: z.record(text, z.json()).optional().describe("tool: its arguments, with templates."),
-  file: text.optional().describe("workflow: the file."),
-  over: text.optional().describe("map: the list, as an expression."),
-  concurrency: positive.describe("map: items at the same time. Default: all."),
-  mode: z
-    .enum([...TEAM_MODES, ...RESEARCH_MODES])
-    .optional()
-    .describe("team: how its agents work together; research: how deep it goes."),
-  agents: z.array(text).optional().describe("team: its agents."),
-  manager: text.optional().describe("team: the agent that leads a group chat or a magentic team."),
-  start: text.optional().describe("team: the first agent to speak. Default: the first of `agents`."),
-  aggregate: text.optional().describe("team: the agent that combines the answers."),
-  terminate: text.optional().describe("team: ends when this holds; sees $last, $speaker, $round."),
-  autonomous: count.describe("team: turns an agent takes alone before the user is asked."),
-  plan_review: z.boolean().optional().describe("team: a person reviews the plan first."),
-  max_rounds: positive.describe("team: maximum number of turns."),
-  max_stalls: count.describe("team: rounds without progress before the manager starts over. Default 3."),
-  max_resets: count.describe("team: how often the manager may start over. Default 5."),
+    .describe("JSON Schema of the answer, or of the signal's value."),
+  to: text.optional().describe("Who is asked."),
+  default: z.json().optional().describe("The value after a timeout."),
+  signal: nonEmpty.max(200).optional().describe("The name of the signal."),
+  tool: text.optional().describe("The name of the tool."),
+  toolset: toolsetShape.optional().describe("The toolset that has the tool."),
+  agent: text.optional().describe("The agent that has the tool."),
+  args: z.record(text, z.json()).optional().describe("The arguments. Strings are templates."),
+  module: nonEmpty.optional().describe("The module and the name of the export, such as ./score.ts#score."),
+  prior_outputs: priorOutputs,
+  file: text.optional().describe("The file, relative to this one."),
+  over: text.optional().describe("The list, as an expression."),
+  concurrency: positive.describe("How many items at the same time. Default: all."),
+  mode: text.optional().describe("How it works."),
+  agents: z.array(text).optional().describe("The agents of the team, from `agents`."),
+  manager: text.optional().describe("The agent that leads the team."),
+  start: text.optional().describe("The first agent to speak. Default: the first of `agents`."),
+  aggregate: text.optional().describe("The agent that combines the answers."),
+  terminate: text.optional().describe("The team ends when this holds; sees $last, $speaker, $round."),
+  autonomous: count.describe("Turns an agent takes alone before the user is asked."),
+  plan_review: z.boolean().optional().describe("Whether a person reviews the plan first."),
+  max_rounds: positive.describe("Maximum number of turns."),
+  max_stalls: count.meta({
+    description: "Rounds without progress before the manager starts over.",
+    default: 3,
+  }),
+  max_resets: count.meta({ description: "How often the manager may start over.", default: 5 }),
   model: nonEmpty
     .optional()
-    .describe("research: the model of its agents: a name from `models`, provider/model, or offline."),
-  models: z
-    .partialRecord(z.enum(RESEARCH_ROLES), nonEmpty)
-    .optional()
-    .describe("research: other models, by role."),
-  tools: z.array(searchShape).optional().describe("research: what it searches."),
-  budget: z
-    .strictObject({ tokens: amount, seconds: amount, iterations: amount })
-    .optional()
-    .describe("research: ends the search. Default 100,000 tokens, 600 seconds, 10 iterations."),
+    .describe("The model of its agents: a name from `models`, provider/model, or offline."),
+  models: z.partialRecord(z.enum(RESEARCH_ROLES), nonEmpty).optional().describe("Other models, by role."),
+  tools: z.array(searchShape).optional().describe("What it searches."),
+  budget: budgetShape.describe("The most that the step may use in a run; at the limit the run ends."),
 }
 
 /** The fields without those that hold steps, which are recursive. */
@@ -156,21 +183,25 @@ export interface StepData extends Fields {
 
 const stepShape: z.ZodType<StepData> = z.lazy(() => {
   const list = z.array(stepShape).nullable().optional()
-  return z.strictObject({
-    ...stepFields,
-    true: list.describe("condition: the steps if it holds."),
-    false: list.describe("condition: the steps if it does not hold."),
-    steps: list.describe("parallel: the steps that run at the same time; map: the steps for each item."),
-    step: stepShape.optional().describe("map: the step for each item."),
-  })
+  return z
+    .strictObject({
+      ...stepFields,
+      true: list.describe("The steps if it holds."),
+      false: list.describe("The steps if it does not hold."),
+      steps: list.describe("The steps."),
+      step: stepShape.optional().describe("The step for each item."),
+    })
+    .meta({ id: "step" })
 })
 
-const maxLoops = positive.describe("How often a step may run in a loop. Default 100.")
+const maxLoops = positive.meta({ description: "How often a step may run in a loop.", default: 100 })
 
 const workflowShape = z.strictObject({
   steps: z.array(stepShape).nullable().optional(),
   max_loop_iterations: maxLoops,
   overrides: z.strictObject({ max_loop_iterations: maxLoops }).optional(),
+  prior_outputs: priorOutputs,
+  budget: budgetShape.describe("The most that a run may use. `--budget` replaces it."),
 })
 
 export const stepsShape = z.strictObject({
@@ -187,14 +218,16 @@ export const stepsShape = z.strictObject({
   schedules: schedulesShape.optional(),
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),
-  // cagent's fields that have no effect here: each is reported with a warning.
-  rag: z.json().optional(),
+  // A field that has no effect here: it is reported with a warning.
   commands: z.json().optional(),
 })
 
+/** The fields at the top of a steps file. */
+export const stepsFields = Object.keys(stepsShape.shape)
+
 export type StepsData = z.infer<typeof stepsShape>
 
-export const UNSUPPORTED_FIELDS = ["rag", "commands"] as const
+export const UNSUPPORTED_FIELDS = ["commands"] as const
 
 /** A parsed step: its id, its place in the document, and its expressions. */
 
@@ -245,7 +278,7 @@ export interface GotoStep extends Common {
 }
 
 interface PlainStep extends Common {
-  readonly type: "human" | "wait" | "tool" | "workflow" | "team" | "research"
+  readonly type: "human" | "wait" | "tool" | "function" | "workflow" | "team" | "research"
 }
 
 export type Step = AgentStep | ConditionStep | ParallelStep | MapStep | GotoStep | PlainStep
@@ -320,4 +353,21 @@ function textAt(at: Path, text: string, reader: Reader): StepText {
 export function hasTemplate(text: string): boolean {
   const [, ...parts] = text.split("{{")
   return parts.some((part) => /\$[A-Za-z_]/.test(part.split("}}", 1)[0] as string))
+}
+
+/** Steps that receive the prompt of the run, unless they have a prompt or arguments of their own. */
+const WITH_PROMPT: readonly unknown[] = ["agent", "workflow", "team", "research"]
+
+/** Whether a step or some text of a file depends on the prompt. */
+export function stepsUseInput(data: Json): boolean {
+  for (const [, text] of textsIn(data, [])) if (/\$\s*input\b/.test(text)) return true
+  const uses = (value: Json | undefined): boolean => {
+    if (Array.isArray(value)) return value.some(uses)
+    if (typeof value !== "object" || value === null) return false
+    const { type, prompt, args, ...more } = value as { readonly [name: string]: Json }
+    if (WITH_PROMPT.includes(type) && prompt === undefined) return true
+    if (type === "function" && args === undefined) return true
+    return Object.values(more).some(uses)
+  }
+  return uses((data as { readonly workflow?: Json }).workflow)
 }

@@ -104,8 +104,8 @@ test("problems of a team are reported together, each at its position", () => {
   expect(problemsOf(text).map((line) => line.replace(/ \d+:\d+/, ""))).toEqual([
     "MISSING_FIELD workflow step[0]: team step requires mode",
     "MISSING_FIELD workflow step[1]: team step requires manager",
-    'FIELD_NOT_FOR_TYPE workflow step[2]: a sequential team has no "max_stalls"',
     'UNKNOWN_AGENT workflow step[2]: agent "aa" not found in agents',
+    'FIELD_NOT_FOR_TYPE workflow step[2]: a sequential team has no "max_stalls"',
     'UNKNOWN_AGENT workflow step[3]: agent "bos" not found in agents (boss?)',
     "MISSING_FIELD workflow step[4]: team step requires agents",
     'FIELD_NOT_FOR_TYPE workflow step[5]: an agent step has no "max_rounds"',

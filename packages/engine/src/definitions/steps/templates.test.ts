@@ -60,6 +60,18 @@ describe("templates", () => {
     expect(await promptFor("{{ $steps.gen.output }}")).toBe('{"title": "Tea"}')
   })
 
+  test("read into an input that is JSON", async () => {
+    const text = `agents:
+  a: { model: offline, instruction: "For {{ $input.customer.name }}" }
+workflow:
+  - { type: agent, name: a, prompt: "Order {{ $input.order }} of {{ $input.items[1] }}: {{ $input }}" }
+`
+    const input = '{"order": 7, "items": ["tea", "milk"], "customer": {"name": "Ada"}}'
+    const { prompts, systems } = await play(text, { a: ["done"] }, input)
+    expect(prompts.at(-1)).toContain(`Order 7 of milk: ${input}`)
+    expect(systems).toEqual(["For Ada"])
+  })
+
   test("count the steps that have an output, and read into the right one", async () => {
     const text = file(
       ["a", "reader"],

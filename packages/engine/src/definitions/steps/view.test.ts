@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest"
-import type { StepRecord } from "./nodes/records.ts"
 import { stepList } from "./nodes/step-list.ts"
-import { View, type ViewOptions } from "./nodes/view.ts"
+import { type StepRecord, View, type ViewOptions } from "./nodes/view.ts"
 
 const steps = stepList(["a", { id: "par", branches: [["x"], ["y"]] }, "b"])
 const INPUT = { prompt: "go" }

@@ -34,8 +34,7 @@ import {
   type ProviderLimits,
   retryWindows,
 } from "./provider-limits.ts"
-import { replyOf } from "./reply.ts"
-import { StreamedReply } from "./reply-stream.ts"
+import { replyOf, StreamedReply } from "./reply-stream.ts"
 
 export interface ModelRetry {
   /** The maximum number of attempts per model. Default 3. */
@@ -44,6 +43,16 @@ export interface ModelRetry {
   readonly delay?: number | undefined
   /** The maximum wait in milliseconds; a model that requests more is skipped. Default 60,000. */
   readonly maxDelay?: number | undefined
+}
+
+/** What is known of a request that was answered, besides its reply. */
+export interface AnswerFacts {
+  /** Milliseconds from the request to the first token; undefined if the reply was not streamed. */
+  readonly firstToken?: number | undefined
+  /** The provider's id of the response. */
+  readonly id?: string | undefined
+  /** Why it ended, in the provider's words. */
+  readonly finish?: string | undefined
 }
 
 export interface CallModelOptions {
@@ -56,6 +65,8 @@ export interface CallModelOptions {
   readonly beforeRetry?: (() => Promise<void> | undefined) | undefined
   /** Receives the error of each failed attempt, even if a later attempt or another model succeeds. */
   readonly onAttemptFailed?: ((error: SuperstepError) => void) | undefined
+  /** Receives what is known of the attempt that answered, besides its reply. */
+  readonly onAnswered?: ((facts: AnswerFacts) => void) | undefined
   readonly retry?: ModelRetry | undefined
   /** Milliseconds for the whole call: all attempts of all models, and the waits between them. */
   readonly timeout?: number | undefined
@@ -84,8 +95,8 @@ export async function callModel(
   const { timeout, clock = systemClock } = options
   const deadline = timeout === undefined ? undefined : new Deadline(options.signal, clock)
   if (timeout !== undefined) deadline?.set(timeout, () => callTimedOut(models, timeout))
-  const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits, slots } =
-    options
+  const { onDelta, onAttemptFailed, onAnswered, beforeRetry, retry } = options
+  const { firstTokenTimeout, idleTimeout, limits, slots } = options
   const { prices = defaultPrices(), random = Math.random, meter = new CallMeter() } = options
   // Always the same shape, because every call reads it.
   const environment: CallEnvironment = {
@@ -94,6 +105,7 @@ export async function callModel(
     onDelta,
     meter,
     onAttemptFailed,
+    onAnswered,
     beforeRetry,
     retry,
     firstTokenTimeout,
@@ -315,12 +327,15 @@ function attempt(
 async function generate(
   model: Model,
   call: ModelCall,
-  { signal, prices }: CallEnvironment,
+  { signal, prices, onAnswered }: CallEnvironment,
   request: RequestUsage,
 ): Promise<ModelReply> {
   const answer = await orStopped(model.doGenerate(callOptions(model, call, signal)), signal)
   const reply = replyOf(model, call, answer, prices)
-  if (!isFailed(reply)) return reply
+  if (!isFailed(reply)) {
+    onAnswered?.({ id: answer.response?.id, finish: answer.finishReason.raw })
+    return reply
+  }
   request.reported = reply.usage
   throw endedInError()
 }
@@ -331,17 +346,25 @@ async function stream(
   options: CallEnvironment,
   request: RequestUsage,
 ): Promise<ModelReply> {
-  const { signal, prices, onDelta } = options
+  const { signal, prices, onDelta, onAnswered, clock } = options
   const deadline = deadlineOf(model, options)
   const streamed = new StreamedReply(onDelta)
   request.stream = streamed
   const stopped = deadline?.signal ?? signal
+  const sentAt = clock.now()
+  let beganAt: number | undefined
   try {
     const opening = model.doStream(callOptions(model, call, stopped))
     const started = await orStopped(opening, stopped, ({ stream }) => stream.cancel())
-    await read(started.stream, streamed, stopped, () => extendDeadline(model, deadline, options))
-    const reply = replyOf(model, call, streamed.answer(), prices)
+    await read(started.stream, streamed, stopped, () => {
+      beganAt ??= clock.now()
+      extendDeadline(model, deadline, options)
+    })
+    const answer = streamed.answer()
+    const reply = replyOf(model, call, answer, prices)
     if (isFailed(reply)) throw endedInError()
+    const firstToken = beganAt === undefined ? undefined : Math.max(0, beganAt - sentAt)
+    onAnswered?.({ firstToken, id: streamed.id, finish: answer.finishReason.raw })
     return reply
   } catch (error) {
     // A stopped call sends no more deltas.

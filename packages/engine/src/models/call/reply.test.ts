@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { jsonProblem } from "../../core/index.ts"
 import { priceTable } from "../prices.ts"
 import { ASKED, drivenModel, STOP, USAGE } from "./driven-model.test-support.ts"
-import { type Answer, replyOf } from "./reply.ts"
+import { type Answer, replyOf } from "./reply-stream.ts"
 
 const { model } = drivenModel()
 const reply = (content: LanguageModelV3Content[], more: Partial<Answer> = {}) =>

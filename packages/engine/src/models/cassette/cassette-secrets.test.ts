@@ -78,9 +78,9 @@ describe("what looks like a key", () => {
       `://${"a".repeat(60_000)}`,
       "aA1".repeat(20_000),
     ]
-    const started = performance.now()
+    const began = process.cpuUsage()
     for (const text of texts) strip(text)
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(process.cpuUsage(began).user / 1_000).toBeLessThan(5_000)
   })
 })
 

@@ -10,25 +10,22 @@ import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import { readTextFile } from "../../files/index.ts"
 import { PRIVATE_FILE, tightenFile } from "../../runtime/internal.ts"
 import { streamOf, tapped } from "../call/reply-stream.ts"
-import { ADAPTING, type Model, modelName } from "../model.ts"
+import { ADAPTING, calledBy, callerName, type Model, modelName } from "../model.ts"
 import { type CassetteSecrets, SecretStripper } from "../redact.ts"
-import { calledBy, callerName } from "../reply-cursor.ts"
 import { wireCall } from "../wire/wire-call.ts"
-import {
-  type RecordedReply,
-  type ReplayedReply,
-  recordedError,
-  recordedResult,
-  recordedStream,
-  replayed,
-} from "./cassette-reply.ts"
 import {
   type Asked,
   type CassetteMatch,
+  type RecordedReply,
   type RecordedRequest,
   type Recording,
   RecordingFinder,
+  type ReplayedReply,
+  recordedError,
   recordedRequest,
+  recordedResult,
+  recordedStream,
+  replayed,
 } from "./recording-finder.ts"
 
 export interface CassetteOptions extends CassetteSecrets {

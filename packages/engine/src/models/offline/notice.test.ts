@@ -1,7 +1,9 @@
-import { expect, test } from "vitest"
-import { OFFLINE_NOTICE, showOfflineNotice } from "./offline-model.ts"
+import { expect, test, vi } from "vitest"
 
-test("the notice is shown once, to a terminal and not to a pipe", () => {
+test("the notice is shown once, to a terminal and not to a pipe", async () => {
+  // A module of its own: another test of this worker may have shown the notice.
+  vi.resetModules()
+  const { OFFLINE_NOTICE, showOfflineNotice } = await import("./offline-model.ts")
   const written: string[] = []
   const write = (text: string | Uint8Array) => written.push(String(text)) > 0
   showOfflineNotice({ isTTY: false, write })

@@ -13,8 +13,16 @@ import { type Clock, systemClock } from "../../runtime/index.ts"
 import { providerError } from "../call/call-failure.ts"
 import { pause } from "../call/deadline.ts"
 import { partsOf, standInUsage, streamOf } from "../call/reply-stream.ts"
-import { type Model, messageText, type Prompt, quotedExcerpt } from "../model.ts"
-import { type CalledBy, calledBy, callerName, ReplyCursor } from "../reply-cursor.ts"
+import {
+  type CalledBy,
+  calledBy,
+  callerName,
+  type Model,
+  messageText,
+  type Prompt,
+  quotedExcerpt,
+  ReplyCursor,
+} from "../model.ts"
 import { type ReadEntry, readScript, type Script } from "./script.ts"
 
 export interface ScriptedModelOptions {

@@ -4,7 +4,7 @@ import { agent } from "../../agents/index.ts"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { type Model, scriptedModel } from "../../models/index.ts"
 import type { Run } from "../../runtime/index.ts"
-import { crashTest } from "../../testing/index.ts"
+import { crashTest } from "../../testing/simulation/crash-test.test-support.ts"
 import { team, triaged } from "./goal.test-support.ts"
 import {
   type GraphGoalConfig,
@@ -150,7 +150,7 @@ describe("a graph definition", () => {
     const model = pureModel(() => "from the graph")
     const make = (name: string) => agent({ name, model, stream: false })
     const agents = { triage: make("triage"), reviewer: make("reviewer"), assistants: [make("a")] }
-    const { outcome } = await crashTest(graphWorkflow(config(model, agents)), "go", { seeds: 20 })
+    const { outcome } = await crashTest(graphWorkflow(config(model, agents)), "go")
     expect(outcome).toMatchObject({ outputs: ["from the graph"], usage: { modelCalls: 1 } })
   })
 
@@ -164,7 +164,6 @@ describe("a graph definition", () => {
     const make = (name: string) => agent({ name, model, stream: false })
     const agents = { triage: make("triage"), reviewer: make("reviewer"), assistants: [make("a")] }
     const { outcome } = await crashTest(graphWorkflow(config(model, agents)), "go", {
-      seeds: 20,
       compare: ({ result }) => result.outputs,
     })
     expect(outcome).toEqual(["from the chain"])

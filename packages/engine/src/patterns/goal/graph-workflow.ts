@@ -15,9 +15,9 @@ import {
 import { channel, type RunOptions, replace } from "../../runtime/index.ts"
 import { incomplete, messageOf, passOn } from "../failures.ts"
 import { workflowStage } from "../stage-node.ts"
-import { goalRoutes, sources, uncited } from "./answer/goal-sources.ts"
 import { textOf } from "./ask-agent.ts"
 import type { GoalConfig } from "./goal-config.ts"
+import { goalRoutes, sources, uncited } from "./search/search-stages.ts"
 import { answerOf, type GoalAnswered, goalPipeline, sequentialGoal, writeBasis } from "./sequential-goal.ts"
 
 export interface GraphGoalConfig extends GoalConfig {

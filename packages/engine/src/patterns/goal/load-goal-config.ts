@@ -24,10 +24,19 @@ import {
 } from "../../document/index.ts"
 import { variables } from "../../expressions/index.ts"
 import { fileError, readTextFile } from "../../files/index.ts"
-import { type FindAgent, type GoalAgents, goalAgents, withAliases } from "./goal-agents.ts"
 import { type ConfiguredSource, closeAll, type GoalBackends, OpenBackends } from "./goal-backends.ts"
 import type { GoalAgent, GoalConfig } from "./goal-config.ts"
-import { COUNTS, FLAGS, type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
+import {
+  COUNTS,
+  type FindAgent,
+  FLAGS,
+  type GoalAgents,
+  type GoalData,
+  goalAgents,
+  goalShape,
+  OTHER_NAMES,
+  withAliases,
+} from "./goal-shape.ts"
 import { type GraphGoalConfig, usesGraph } from "./graph-workflow.ts"
 
 export interface LoadGoalOptions

@@ -7,11 +7,17 @@ import { type Context, channel, type Run, type RunOptions, replace } from "../..
 import { type Answered, distinct, incomplete, incompleteText } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
 import { answerLane } from "./answer/answer-lane.ts"
-import { type GoalBasis, goalRoutes, type LaneAnswer, sources, uncited } from "./answer/goal-sources.ts"
 import { type Detected, detectSources, knownSources } from "./choose-source.ts"
 import { checkGoalConfig, type GoalConfig } from "./goal-config.ts"
 import { askedAtOf } from "./search/ask-database.ts"
-import type { LaneInput } from "./search/search-stages.ts"
+import {
+  type GoalBasis,
+  goalRoutes,
+  type LaneAnswer,
+  type LaneInput,
+  sources,
+  uncited,
+} from "./search/search-stages.ts"
 import {
   type Candidate,
   chooseSearch,

@@ -9,11 +9,11 @@ import {
   type Asked,
   cancelOnAbandon,
   checkedUrl,
+  fault,
   poll,
   type RemoteAgent,
   remoteAgent,
 } from "./remote-agent.ts"
-import { fault } from "./remote-request.ts"
 
 export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
   const { url } = options

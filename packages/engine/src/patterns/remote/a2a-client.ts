@@ -19,18 +19,21 @@ import {
   type TaskView,
   taskWithMessage,
 } from "./a2a-wire.ts"
-import { type RemoteOptions, type RemoteToken, requestTo, timeUp } from "./remote-agent.ts"
 import {
   eventData,
   fault,
   maskedExcerpt,
   parseJson,
   placeOf,
+  type RemoteOptions,
   type RemoteRequest,
+  type RemoteToken,
   readText,
   requestJson,
   requestStream,
-} from "./remote-request.ts"
+  requestTo,
+  timeUp,
+} from "./remote-agent.ts"
 
 export interface A2aAgentOptions extends RemoteOptions {
   /** The address of the agent, or of its card. */

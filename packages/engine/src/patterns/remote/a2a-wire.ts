@@ -1,7 +1,7 @@
 /** The wire format of A2A: version 1.0, and 0.2 and 0.3, which many agents still use. */
 import type { Json } from "../../core/index.ts"
 import { clipped } from "../../text/index.ts"
-import { fault } from "./remote-request.ts"
+import { fault } from "./remote-agent.ts"
 
 export type A2aVersion = "0" | "1"
 

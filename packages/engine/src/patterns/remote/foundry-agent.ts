@@ -9,14 +9,15 @@ import {
   beginOnce,
   cancelOnAbandon,
   checkedUrl,
+  fault,
   poll,
   type RemoteAgent,
   type RemoteOptions,
   type RemoteToken,
   remoteAgent,
+  requestJson,
   requestTo,
 } from "./remote-agent.ts"
-import { fault, requestJson } from "./remote-request.ts"
 
 export interface FoundryAgentOptions extends RemoteOptions {
   /** The project's endpoint: `https://<resource>.services.ai.azure.com/api/projects/<project>`. */

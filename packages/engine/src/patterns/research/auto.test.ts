@@ -1,7 +1,7 @@
 /** Spec 3, mode detection as a part of the run. */
 import { expect, test } from "vitest"
 import { memoryStore } from "../../stores/index.ts"
-import { autoResearch } from "./auto.ts"
+import { autoResearch } from "./deep.ts"
 import { COMPLETE, scripted, watched } from "./research.test-support.ts"
 
 const PLAN = {

@@ -3,26 +3,41 @@
  * the budget. If a section fails, the report shows the reason in its place.
  */
 import { z } from "zod"
+import { agent } from "../../agents/index.ts"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
 import { loadModule } from "../../core/internal.ts"
-import { type Callable, type Channel, type Context, channel, merge, replace } from "../../runtime/index.ts"
+import {
+  type Callable,
+  type Channel,
+  type Context,
+  channel,
+  merge,
+  type RunOptions,
+  replace,
+} from "../../runtime/index.ts"
 import { clipped } from "../../text/index.ts"
 import { type Incomplete, incomplete, isNoFailure, messageOf } from "../failures.ts"
-import { agentStage, called } from "../stage-node.ts"
+import { agentStage, called, workflowStage } from "../stage-node.ts"
 import type { DraftedSection, SectionDraft } from "./report/finish-report.ts"
 import {
   askOrReport,
   askText,
   assignmentOf,
+  INSTRUCTIONS,
   type ResearchAgents,
   researchAgents,
   tagged,
+  tryAsk,
 } from "./research-agents.ts"
+import { type FinishedReport, iterativeReport, researchLoop } from "./research-loop.ts"
 import {
   beginResearch,
   breachText,
+  checkResearchOptions,
   concurrentSections,
+  type DeepResearchOptions,
   exhaustedParts,
+  type Models,
   recordBreach,
   reportMissing,
   shareOf,
@@ -30,15 +45,14 @@ import {
   tokenShare,
   totalOf,
   withinTime,
-} from "./research-budget.ts"
-import { type FinishedReport, researchLoop } from "./research-loop.ts"
-import { checkResearchOptions, type DeepResearchOptions } from "./research-options.ts"
+} from "./research-options.ts"
 import {
   ASSIGNMENT,
   type Assignment,
   BREACH,
   EVIDENCE,
   type Limits,
+  modeSchema,
   type PlannerAnswer,
   REPORT,
   type SectionPlan,
@@ -63,7 +77,7 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
 }
 
 /** `finish` creates the output from the report. */
-export function deepReport<Out>(
+function deepReport<Out>(
   options: DeepResearchOptions,
   finish: (report: FinishedReport) => Out,
 ): Workflow<string, Out> {
@@ -325,4 +339,93 @@ function draftedSections(ctx: Context): {
     return { title, draft: result.draft }
   })
   return { sections, problems }
+}
+
+// Research that chooses its depth by the question: one search loop, or a report in sections.
+
+interface Chosen {
+  readonly mode: ResearchMode
+  readonly query: string
+}
+
+/** Returns a report in Markdown. The budget applies to the research; choosing the mode is not part of it. */
+export function autoResearch(options: DeepResearchOptions): Workflow<string, string> {
+  const { name = "research", ...rest } = options
+  const agents = researchAgents(options, "report")
+  const question = z.string().min(1)
+  const mode = agentStage<string, Chosen>(
+    "mode",
+    async (query, ctx) => ({ mode: await modeOf(query, agents, ctx), query }),
+    { input: question },
+  )
+  const part = (id: ResearchMode, inner: Workflow<string, FinishedReport>) =>
+    workflowStage<Chosen, string, FinishedReport, string>(id, inner, {
+      input: ({ query }) => query,
+      output: passOn,
+    })
+  const whole = (report: FinishedReport) => report
+  const deep = part("deep", deepReport(rest, whole))
+  const description = "Answers a question with a report, as deep as the question requires."
+  return workflow(name, { description, state: [REPORT, incomplete] })
+    .start(mode)
+    .switch(
+      mode,
+      [{ when: (chosen) => chosen.mode === "deep", to: deep, label: "deep" }],
+      part("iterative", iterativeReport(rest, whole)),
+    )
+    .build()
+}
+
+/** Returns the text, and writes the report as data to the run's state. */
+function passOn([finished]: readonly FinishedReport[], ctx: Context): string {
+  if (finished === undefined) return ""
+  const { text, report } = finished
+  ctx.state.write(REPORT, report)
+  if (report.incomplete.length > 0) ctx.state.write(incomplete, report.incomplete)
+  return text
+}
+
+/** Like `detectResearchMode`, as a recorded step. */
+async function modeOf(query: string, agents: ResearchAgents, ctx: Context): Promise<ResearchMode> {
+  try {
+    const answer = await tryAsk<{ mode: ResearchMode }>(agents("mode"), `Question: ${query}`, ctx)
+    return answer?.mode ?? modeByWords(query)
+  } catch (error) {
+    if (isNoFailure(error, ctx)) throw error
+    ctx.log("warn", "The mode of the research was not answered; the question's words decide.", {
+      reason: messageOf(error),
+    })
+    return modeByWords(query)
+  }
+}
+
+export type ResearchMode = "iterative" | "deep"
+
+/** Asks the model. If that fails, or its answer is unreadable, the words of the question decide. */
+export async function detectResearchMode(
+  query: string,
+  model: Models,
+  options: RunOptions = {},
+): Promise<ResearchMode> {
+  const parser = agent({
+    name: "mode",
+    model,
+    instructions: INSTRUCTIONS.mode,
+    output: modeSchema,
+    repairs: 0,
+  })
+  try {
+    const { outputs } = await parser.run(`Question: ${query}`, options)
+    return outputs[0]?.mode ?? modeByWords(query)
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    return modeByWords(query)
+  }
+}
+
+const DEEP =
+  /\b(?:reports?|sections?|chapters?|comprehensive|in[- ]depth|deep dive|detailed (?:analysis|study|review)|(?:literature|systematic) review|overview of|survey of|state of the art|landscape|market (?:analysis|research|study)|compare and contrast|pros and cons|history and)\b/i
+
+function modeByWords(query: string): ResearchMode {
+  return DEEP.test(query) ? "deep" : "iterative"
 }

@@ -1,7 +1,7 @@
 /** Spec 3, mode detection: asked of the parser agent, by keywords when that fails. */
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
-import { detectResearchMode } from "./auto.ts"
+import { detectResearchMode } from "./deep.ts"
 
 test.each(["iterative", "deep"] as const)("the model answers %s", async (mode) => {
   const model = scriptedModel({ mode: [{ json: { mode } }] })

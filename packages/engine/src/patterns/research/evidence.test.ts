@@ -1,8 +1,7 @@
 import { expect, test } from "vitest"
 import { manualClock } from "../../testing/index.ts"
-import { searchEvidence } from "./evidence.ts"
 import { scripted, verdict, web } from "./research.test-support.ts"
-import { iterativeResearch } from "./research-loop.ts"
+import { iterativeResearch, searchEvidence } from "./research-loop.ts"
 import type { TextEmbeddings } from "./research-options.ts"
 
 const evidence = (...texts: string[]) =>

@@ -1,7 +1,5 @@
 /** Research: from a question to a report with its sources. */
-export { autoResearch, detectResearchMode, type ResearchMode } from "./auto.ts"
-export { deepResearch } from "./deep.ts"
-export { type EvidenceSearchOptions, searchEvidence } from "./evidence.ts"
+export { autoResearch, deepResearch, detectResearchMode, type ResearchMode } from "./deep.ts"
 export type { ReportClaim } from "./report/citations.ts"
 export type {
   ReportSection,
@@ -18,7 +16,7 @@ export {
   type ResearchSection,
   researchEvents,
 } from "./research-events.ts"
-export { iterativeResearch } from "./research-loop.ts"
+export { type EvidenceSearchOptions, iterativeResearch, searchEvidence } from "./research-loop.ts"
 export {
   type DeepResearchOptions,
   type Models,

@@ -3,8 +3,7 @@ import { type AgentCore, makeCore, runAgent } from "../../agents/internal.ts"
 import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import type { Context, Schema } from "../../runtime/index.ts"
 import { cutText } from "../../text/index.ts"
-import { reportMissing } from "./research-budget.ts"
-import type { ResearchOptions, ResearchRole } from "./research-options.ts"
+import { type ResearchOptions, type ResearchRole, reportMissing } from "./research-options.ts"
 import {
   ASSIGNMENT,
   type Assignment,

@@ -1,8 +1,13 @@
 /** Teams: several agents that work on one task, as an ordinary workflow that takes a string or a conversation. */
 export { type Choosing, type GroupChatOptions, groupChat, type SelectSpeaker } from "./group-chat.ts"
 export { type HandoffOptions, handoff } from "./handoff.ts"
-export type { Finding, ProgressLedger } from "./ledger.ts"
-export { type MagenticOptions, magentic, type PlanAnswer } from "./magentic.ts"
+export {
+  type Finding,
+  type MagenticOptions,
+  magentic,
+  type PlanAnswer,
+  type ProgressLedger,
+} from "./magentic.ts"
 export {
   isReservedName,
   type Member,

@@ -1,27 +1,11 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { agent } from "../../agents/index.ts"
-import { pureModel, shown } from "../../agents/stand-ins.test-support.ts"
+import { shown } from "../../agents/stand-ins.test-support.ts"
 import type { ScriptEntry } from "../../models/index.ts"
-import { crashTest } from "../../testing/index.ts"
 import { tool } from "../../tools/index.ts"
 import { type MagenticOptions, magentic } from "./index.ts"
-import { cast, teamEvents } from "./team-play.test-support.ts"
-
-/** A progress ledger: an ordinary round unless `fields` says otherwise. */
-function ledger(next: string, fields: { done?: boolean; loop?: boolean; progress?: boolean } = {}) {
-  const { done = false, loop = false, progress = true } = fields
-  const found = <T>(answer: T) => ({ reason: "because", answer })
-  return {
-    json: {
-      is_request_satisfied: found(done),
-      is_in_loop: found(loop),
-      is_progress_being_made: found(progress),
-      next_speaker: found(next),
-      instruction_or_question: found(`${next}, go`),
-    },
-  }
-}
+import { cast, ledger, teamEvents } from "./team-play.test-support.ts"
 
 const stuck = { ...ledger("a", { progress: false }), repeat: true as const }
 
@@ -306,36 +290,4 @@ describe("plan review", () => {
     await run.respond(second?.id ?? "", { approve: true })
     expect((await run.result).outputs).toEqual(["ok"])
   })
-})
-
-test("has the same result wherever processes crash, with a review, a stall and a reset, and nothing is paid for twice", async () => {
-  const model = pureModel((last, turn, name) => {
-    if (name !== "manager") return `${name} ${turn}`
-    if (last.includes("Where does the work stand")) {
-      const isAgain = shown(model, model.calls.length - 1).some((line) => line.includes("F2"))
-      return JSON.stringify(ledger("a", { progress: isAgain, done: turn > 1 }).json)
-    }
-    if (last.includes("starts over")) return "F2"
-    if (last.includes("Before the work starts")) return "F1"
-    return last.includes("short plan") ? "P" : "the answer"
-  })
-  const member = (name: string) => agent({ name, model, stream: false })
-  const workflow = magentic({
-    manager: member("manager"),
-    agents: [member("a"), member("b")],
-    maxStalls: 1,
-    planReview: true,
-  })
-  const { outcome, crashes } = await crashTest(workflow, "hello", {
-    seeds: 15,
-    answers: () => ({ approve: true }),
-  })
-  expect(outcome).toMatchObject({
-    status: "completed",
-    outputs: ["the answer"],
-    state: { team: { round: 5, resets: 1, ended: "answered" } },
-    // Facts, plan, two ledgers; facts, plan, three ledgers, an answer; and three turns of "a".
-    usage: { modelCalls: 13 },
-  })
-  expect(crashes).toBeGreaterThan(30)
 })

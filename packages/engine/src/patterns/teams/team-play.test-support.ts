@@ -27,3 +27,18 @@ export async function teamEvents(run: Run<unknown>): Promise<string[]> {
   }
   return lines
 }
+
+/** A progress ledger: an ordinary round unless `fields` says otherwise. */
+export function ledger(next: string, fields: { done?: boolean; loop?: boolean; progress?: boolean } = {}) {
+  const { done = false, loop = false, progress = true } = fields
+  const found = <T>(answer: T) => ({ reason: "because", answer })
+  return {
+    json: {
+      is_request_satisfied: found(done),
+      is_in_loop: found(loop),
+      is_progress_being_made: found(progress),
+      next_speaker: found(next),
+      instruction_or_question: found(`${next}, go`),
+    },
+  }
+}

@@ -224,15 +224,25 @@ export class GraphCache {
   async get(hash: string): Promise<Graph> {
     const known = this.#graphs.get(hash)
     if (known !== undefined) return known
-    const data = await this.#store.graph(hash)
-    if (data === undefined) {
-      const text = `The store has no graph ${hash}, which a run was started with: its journal cannot be read without it.`
-      throw new SuperstepError("GRAPH_UNKNOWN", text)
-    }
-    const graph = parseGraph(data)
+    const recent = recentGraphs.get(this.#store) ?? new Map<string, Graph>()
+    const graph = recent.get(hash) ?? (await this.#read(hash))
     this.#add(graph)
     // An earlier version of the library may have hashed the same graph differently.
     this.#graphs.set(hash, graph)
+    const [oldest] = recent.keys()
+    if (recent.size >= MAX_RECENT && oldest !== undefined) recent.delete(oldest)
+    recentGraphs.set(this.#store, recent.set(hash, graph))
     return graph
   }
+
+  async #read(hash: string): Promise<Graph> {
+    const data = await this.#store.graph(hash)
+    if (data !== undefined) return parseGraph(data)
+    const text = `The store has no graph ${hash}, which a run was started with: its journal cannot be read without it.`
+    throw new SuperstepError("GRAPH_UNKNOWN", text)
+  }
 }
+
+/** How many graphs of a store stay parsed: a hash stands for one graph in all versions. */
+const MAX_RECENT = 32
+const recentGraphs = new WeakMap<Pick<Store, "graph">, Map<string, Graph>>()

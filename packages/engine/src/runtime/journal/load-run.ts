@@ -14,7 +14,7 @@ import {
   type RunId,
   SuperstepError,
 } from "../../core/index.ts"
-import { freezeData } from "../../core/internal.ts"
+import { freezeData, jsonSize } from "../../core/internal.ts"
 import { outerId } from "../ports/events.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
 import type { Snapshot, Store } from "../ports/store.ts"
@@ -69,9 +69,20 @@ export function snapshotOf(
   return { version: 1, at, events, frames: saved, answered }
 }
 
-/** `known` graphs are not read again. Returns undefined if the store does not know the run. */
-export async function loadRun(store: Store, runId: RunId, known?: Graph): Promise<LoadedRun | undefined> {
-  const saved = await store.snapshot(runId)
+/**
+ * `known` graphs are not read again; `seq`, the end of the journal as the run's row has it, shows whether a snapshot is worth looking for;
+ * `records` are all of the run's, if they have been read already. Returns undefined if the store does not know the run.
+ */
+export async function loadRun(
+  store: Store,
+  runId: RunId,
+  known?: Graph,
+  seq = Number.POSITIVE_INFINITY,
+  records?: readonly JournalRecord[],
+): Promise<LoadedRun | undefined> {
+  if (records !== undefined) return fold(store, runId, undefined, records, known)
+  const isShort = seq < (intervals.get(store) ?? EVERY)
+  const saved = isShort ? undefined : await store.snapshot(runId)
   return fold(store, runId, saved, await store.read(runId, saved?.seq ?? 0), known)
 }
 
@@ -143,8 +154,8 @@ function checkVersion(runId: RunId, data: Json): RunSnapshot {
   throw new SuperstepError("SNAPSHOT_VERSION", text)
 }
 
-/** Minimum number of entries between snapshots. */
-const EVERY = 250
+/** Minimum number of entries between snapshots: a shorter journal is read as a whole. */
+export const EVERY = 250
 /**
  * The journal must have grown by this many times the size of the snapshot: loading it must be cheaper than folding the
  * records.
@@ -213,7 +224,7 @@ export class Snapshots {
   }
 
   async #write(lease: Lease, seq: number, snapshot: RunSnapshot, share: number): Promise<void> {
-    const size = this.#isAlways ? 0 : JSON.stringify(snapshot).length
+    const size = this.#isAlways ? 0 : jsonSize(snapshot)
     const run = size === 0 ? undefined : await this.#store.run(lease.runId)
     const grown = (run?.bytes ?? 0) - this.#last.journal
     const { seq: before } = this.#last

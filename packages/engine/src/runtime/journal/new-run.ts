@@ -1,5 +1,6 @@
 /** The first records of runs that are created without being executed. */
-import type { Effect, Entry, Machine, RunId, RunStarted, RunStatus } from "../../core/index.ts"
+import type { Effect, Entry, Json, Machine, RunId, RunStarted, RunStatus } from "../../core/index.ts"
+import { canonicalJson } from "../../core/internal.ts"
 import type { CreatedRun } from "../ports/schedules.ts"
 import type { Store } from "../ports/store.ts"
 import type { JournalRecord, RunChange, RunCreated } from "../ports/stored.ts"
@@ -60,6 +61,14 @@ export class NewRun {
     return [...this.#machines.values()]
   }
 
+  /** Whether another run began with the same records, apart from its id and the time. */
+  isLike(records: readonly JournalRecord[]): boolean {
+    return this.#records.every((own, i) => {
+      const other = records[i]
+      return other !== undefined && own.frame === other.frame && timeless(own.entry) === timeless(other.entry)
+    })
+  }
+
   async write(runId: RunId, created: RunCreated, status: RunStatus): Promise<void> {
     this.#row.create(created, undefined)
     this.#row.setStatus(status, this.#machines.get("") as Machine)
@@ -83,4 +92,9 @@ export class NewRun {
     const due = [...this.#machines.values()].flatMap((machine) => machine.nextTimer() ?? [])
     return due.length === 0 ? undefined : Math.min(...due)
   }
+}
+
+function timeless(entry: Entry): string {
+  const own = { ...entry, at: undefined, runId: undefined, later: undefined, deadline: undefined }
+  return canonicalJson(JSON.parse(JSON.stringify(own)) as Json)
 }

@@ -184,6 +184,6 @@ test("a machine's snapshot of version 1, from before calls reserved, is read", (
   )
   const later = { ...old, version: 99 as never }
   expect(() => Machine.restore(program.graph, later)).toThrow(
-    /version 99; this library reads versions 1 to 3/,
+    /version 99; this library reads versions 1 to 4/,
   )
 })

@@ -1,16 +1,25 @@
-/** Claims a run for this process, reads it back, and continues or cancels it. */
-import { type RunCancelled, type RunId, type RunStatus, SuperstepError } from "../../core/index.ts"
+/** Claims a run for this process, reads it back, and continues, pauses or cancels it. */
+import {
+  type Machine,
+  type RunCancelled,
+  type RunId,
+  type RunPaused,
+  type RunResumed,
+  type RunStatus,
+  SuperstepError,
+} from "../../core/index.ts"
 import { omitUndefined } from "../../core/internal.ts"
-import { type LoadedFrame, loadRun } from "../journal/load-run.ts"
+import { EVERY, type LoadedFrame, type LoadedRun, loadRun } from "../journal/load-run.ts"
+import { RunRow } from "../journal/run-row.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Program } from "../ports/program.ts"
-import { runTaken, type Store } from "../ports/store.ts"
-import { hasEnded, type Lease, runFailure, type StoredRun } from "../ports/stored.ts"
+import { runNotPaused, runPaused, runTaken, type Store } from "../ports/store.ts"
+import { hasEnded, type JournalRecord, type Lease, runFailure, type StoredRun } from "../ports/stored.ts"
 import type { Telemetry } from "../ports/telemetry.ts"
 import type { GraphChangePolicy } from "../run/graph-change.ts"
 import { contextMissing } from "../run/result.ts"
 import { RunHost } from "../run/run-host.ts"
-import type { Keeper } from "./keeper.ts"
+import type { Keeper, Loaded } from "./keeper.ts"
 
 export interface RunEnvironment {
   readonly keeper: Keeper
@@ -22,6 +31,30 @@ export interface RunEnvironment {
 
 /** Creates the context of a run that is loaded into this process. */
 export type ContextOf = (run: Pick<StoredRun, "runId" | "workflow" | "thread" | "labels">) => unknown
+
+/**
+ * A short run that nobody holds, read before it is claimed. What was read counts if the claim succeeds with the token of the row: then
+ * nobody has written to the run since.
+ */
+export interface ReadAhead {
+  readonly records: readonly JournalRecord[]
+  readonly hasMail: boolean
+}
+
+/** The row of a run, and what else a claim needs, if nobody holds the run and its journal is short. All is read at once. */
+export async function readRun(
+  store: Store,
+  runId: RunId,
+): Promise<{ readonly row: StoredRun | undefined; readonly ahead?: ReadAhead | undefined }> {
+  const [row, records, { count }] = await Promise.all([
+    store.run(runId),
+    store.read(runId, 0, EVERY),
+    store.mailAmount(runId),
+  ])
+  const isWhole = row !== undefined && row.seq < EVERY && records.at(-1)?.seq === row.seq
+  if (!isWhole || row.holder !== undefined) return { row }
+  return { row, ahead: { records, hasMail: count > 0 } }
+}
 
 /** A run that cannot continue here is released as it was, and the error thrown. Undefined if another process claimed it first. */
 export function claimAndRestoreRun(
@@ -39,9 +72,6 @@ export function claimAndRestoreRun(
   })
 }
 
-/** What could not be read or written stays in the mail: restoring the run reports the problem. */
-const NOT_YET = () => undefined
-
 /**
  * Claims a run that no live process holds, restores it, and delivers its stored mail. Returns the run's host if this process
  * already has it (K5).
@@ -49,19 +79,23 @@ const NOT_YET = () => undefined
 export async function claimRun(
   run: StoredRun,
   keeper: Keeper,
-  restore: (lease: Lease) => Promise<RunHost | undefined>,
+  restore: (lease: Lease, ahead?: ReadAhead) => Promise<RunHost | undefined>,
+  ahead?: ReadAhead,
 ): Promise<RunHost | undefined> {
-  const host = await keeper.pass(run.runId, async () => {
+  const { host, hasMail } = await keeper.pass<Loaded>(run.runId, async () => {
     const here = keeper.host(run.runId)
-    if (here !== undefined) return here
+    if (here !== undefined) return { host: here, hasMail: true }
     const lease = await keeper.claim(run)
-    if (lease === undefined) return undefined
-    await keeper.bufferSignals(lease).catch(NOT_YET)
-    return await restore(lease)
+    if (lease === undefined) return NOT_LOADED
+    // Another token: somebody had the run since it was read.
+    const read = lease.token === run.token + 1 ? ahead : undefined
+    return await keeper.load(lease, (own) => restore(own, read), read?.hasMail)
   })
-  if (host !== undefined) await keeper.deliver()
+  if (hasMail) await keeper.deliver()
   return host
 }
+
+const NOT_LOADED: Loaded = { host: undefined, hasMail: false }
 
 /** The same for a run that this process has just claimed from the queue. */
 export async function restoreClaimed(
@@ -69,30 +103,38 @@ export async function restoreClaimed(
   keeper: Keeper,
   restore: (lease: Lease) => Promise<RunHost | undefined>,
 ): Promise<RunHost | undefined> {
-  const host = await keeper.pass(run.runId, async () => {
+  const { host, hasMail } = await keeper.pass(run.runId, () => {
     // It was taken from this process, which does not know that yet.
     keeper.host(run.runId)?.stop(runTaken(run.runId))
     const lease = { runId: run.runId, holder: keeper.id, token: run.token }
-    await keeper.bufferSignals(lease).catch(NOT_YET)
-    return await restore(lease)
+    return keeper.load(lease, restore)
   })
-  if (host !== undefined) await keeper.deliver()
+  if (hasMail) await keeper.deliver()
   return host
 }
 
-/** A run that is over, or that is held by the lease. */
+/**
+ * A run that is over, or that is held by the lease. Undefined, and the run is released, if it was paused before it was
+ * claimed: a paused run is not loaded (M10).
+ */
 export async function restoreRun(
   program: Program,
-  run: Pick<StoredRun, "runId" | "workflow" | "status" | "thread" | "labels">,
+  run: Pick<StoredRun, "runId" | "workflow" | "status" | "thread" | "labels" | "seq">,
   lease: Lease | undefined,
   environment: RunEnvironment,
-): Promise<RunHost> {
-  const { runId, status, thread: id, labels } = run
+  ahead?: ReadAhead,
+): Promise<RunHost | undefined> {
+  const { runId, status, thread: id, labels, seq } = run
   const { keeper } = environment
   const { store } = keeper
-  const loaded = await loadRun(store, runId, program.graph)
+  const loaded = await loadRun(store, runId, program.graph, seq, ahead?.records)
   if (loaded === undefined) throw runUnknown(runId)
-  const { thread, context: names } = (loaded.frames.get("") as LoadedFrame).started
+  const { started, machine } = loaded.frames.get("") as LoadedFrame
+  if (lease !== undefined && machine.pause !== undefined) {
+    await store.release(lease, undefined)
+    return undefined
+  }
+  const { thread, context: names } = started
   // A run that has ended needs none.
   const context = lease === undefined ? undefined : await environment.contextOf?.(run)
   if (lease !== undefined && names !== undefined && context === undefined) throw contextMissing(runId, names)
@@ -129,7 +171,7 @@ export async function cancelFree(
   if (hasEnded(run)) return false
   return await keeper.pass(run.runId, async () => {
     if (keeper.host(run.runId) !== undefined || (await keeper.isHeldElsewhere(run))) return false
-    const lease = await keeper.claimToEnd(run)
+    const lease = await keeper.claimToWrite(run)
     return lease !== undefined && (await cancelHeld(keeper.store, lease, run, { reason, at }))
   })
 }
@@ -169,4 +211,91 @@ async function cancelHeld(
     // One that was ended is free already.
     await store.release(lease, run.wakeAt)
   }
+}
+
+/** A change of a run that no process executes. */
+export type PauseChange = Omit<RunPaused, "at"> | Omit<RunResumed, "at">
+
+/**
+ * Pauses or resumes a run that no process executes, with all its sub-workflows: this process needs no workflow for that. False
+ * if the run has ended, or a process executes or claims it: ask that process, or take the run from it. Throws if the run is
+ * already as it is to be.
+ */
+export async function changePauseOfFree(
+  keeper: Keeper,
+  run: StoredRun,
+  change: PauseChange,
+  at: number,
+  takeOver = false,
+): Promise<boolean> {
+  if (hasEnded(run) || run.status === "quarantined") return false
+  return await keeper.pass(run.runId, async () => {
+    if (keeper.host(run.runId) !== undefined) return false
+    if (!takeOver && (await keeper.isHeldElsewhere(run)) !== undefined) return false
+    const lease = await keeper.claimToWrite(run)
+    return lease !== undefined && (await changePause(keeper.store, lease, run, { ...change, at }))
+  })
+}
+
+async function changePause(
+  store: Store,
+  lease: Lease,
+  run: StoredRun,
+  entry: RunPaused | RunResumed,
+): Promise<boolean> {
+  const isPause = entry.type === "run.paused"
+  let { wakeAt } = run
+  try {
+    const loaded = await loadRun(store, run.runId)
+    const root = loaded?.frames.get("")?.machine
+    if (loaded === undefined || root === undefined || root.isOver()) return false
+    if (isPause && root.pause !== undefined) throw runPaused(run.runId)
+    if (!isPause && root.pause === undefined) throw runNotPaused(run.runId, run.status)
+    let { seq, events } = loaded
+    const records: JournalRecord[] = []
+    const row = await rowOf(store, run, loaded)
+    for (const [frame, { machine }] of loaded.frames) {
+      if (machine.isOver() || (machine.pause !== undefined) === isPause) continue
+      const before = machine.eventCount
+      row.follow({ key: frame, machine }, entry, machine.apply(entry))
+      events += machine.eventCount - before
+      records.push({ seq: ++seq, frame, entry, events })
+    }
+    const machines = [...loaded.frames.values()].map(({ machine }) => machine)
+    row.setStatus(statusOf(root, machines), root)
+    row.setIdle(true, { wakeAt: () => undefined })
+    const leavesQueue = run.status === "queued" ? { leavesQueue: true as const } : {}
+    const carriedOut = entry.mail === undefined ? {} : { mail: [entry.mail] }
+    await store.append(lease, loaded.seq, records, { ...row.take(), ...leavesQueue, ...carriedOut })
+    wakeAt = isPause ? undefined : dueAt(machines, entry.at)
+    return true
+  } finally {
+    await store.release(lease, wakeAt)
+  }
+}
+
+/** What the run changes besides its journal: a run that is resumed may reach a limit. */
+async function rowOf(
+  store: Store,
+  { status, thread: id }: StoredRun,
+  { frames }: LoadedRun,
+): Promise<RunRow> {
+  const { thread } = (frames.get("") as LoadedFrame).started
+  const found = id === undefined || thread === undefined ? undefined : await store.thread(id, thread.version)
+  const row = new RunRow()
+  row.resumeFrom(status as RunStatus, found && { id: id as string, ...found })
+  return row
+}
+
+function statusOf(root: Machine, machines: readonly Machine[]): RunStatus {
+  if (root.isOver() || root.pause !== undefined) return root.status
+  if (machines.some((machine) => machine.isBusy())) return "running"
+  return machines.some(({ status }) => status === "waiting") ? "waiting" : "running"
+}
+
+/** When a resumed run continues: at once, unless it only waits. */
+function dueAt(machines: readonly Machine[], now: number): number | undefined {
+  if (machines.some((machine) => machine.isBusy())) return now
+  const timers = machines.flatMap((machine) => machine.nextTimer() ?? [])
+  return timers.length === 0 ? undefined : Math.min(...timers)
 }

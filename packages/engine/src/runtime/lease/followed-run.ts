@@ -11,25 +11,39 @@ import {
   type SignalId,
   SuperstepError,
 } from "../../core/index.ts"
+import { omitUndefined } from "../../core/internal.ts"
 import { loadRun } from "../journal/load-run.ts"
 import type { Clock } from "../ports/clock.ts"
+import { DISPATCH_PATIENCE } from "../ports/dispatcher.ts"
 import type { RunEvent } from "../ports/events.ts"
 import type { MaybePromise } from "../ports/maybe-promise.ts"
 import { runOver } from "../ports/store.ts"
-import { hasEnded, IN_FLIGHT, type Mail, type StoredRun } from "../ports/stored.ts"
+import {
+  type EscalateCommand,
+  hasEnded,
+  IN_FLIGHT,
+  type Mail,
+  type StoredRequest,
+  type StoredRun,
+} from "../ports/stored.ts"
 import { ownValue } from "../ports/values.ts"
-import { newRunId, type OnBusy, type RunResult } from "../run/options.ts"
+import { newRunId, type OnBusy, type PauseOptions, type RunResult } from "../run/options.ts"
 import { loadedResult } from "../run/result.ts"
 import type { RunHost } from "../run/run-host.ts"
 import { MAX_BUFFERED, noReply, replyTimeout } from "../run/run-signals.ts"
 import { signalInvalid } from "../run/signal-wait.ts"
-import { cancelFree, runQuarantined, runUnknown } from "./claim-run.ts"
+import { cancelFree, changePauseOfFree, type PauseChange, runQuarantined, runUnknown } from "./claim-run.ts"
 import { FollowedEvents, type FollowedEventsOptions, LOOK } from "./followed-events.ts"
+import { LEFT } from "./handed-mail.ts"
 import type { Keeper } from "./keeper.ts"
 
-/** Error codes of a request to a run that has left this process. */
-const LEFT = ["RUN_TAKEN", "RUN_EVICTED"]
+/** Milliseconds until the first look for what another process was sent for; each later pause is twice as long. */
+const FIRST_LOOK = 2
+/** Milliseconds between two looks, at most, while a process that was sent for is with the run: its departure is noticed. */
+const VISITED_LOOK = 2_000
 const ANY = ["open", "delivering", "answered", "expired", "withdrawn"] as const
+/** How often the sender of mail looks for its outcome until it has a dispatcher send for a process again. */
+const SENDS_AGAIN = 20
 /** Milliseconds until undelivered mail is reported. */
 const MAIL_PATIENCE = 30_000
 
@@ -73,31 +87,50 @@ export class FollowedRun {
     return stored
   }
 
-  #look(): Promise<void> {
-    return new Promise((resolve) => this.#clock.setTimer(this.#clock.now() + LOOK, resolve))
+  /**
+   * Pauses until the next look. A process that was sent for is waited for; one that got mail often answers within milliseconds:
+   * looks soon, then less and less often.
+   */
+  #look(turn = Number.POSITIVE_INFINITY): Promise<void> {
+    const { visits } = this.#keeper
+    const visit = visits?.of(this.id)
+    const soon = visits === undefined ? LOOK : Math.min(LOOK, FIRST_LOOK * 2 ** turn)
+    const pause = visit === undefined ? soon : Math.min(VISITED_LOOK, 4 * LOOK * 2 ** turn)
+    return new Promise((resolve) => {
+      const cancel = this.#clock.setTimer(this.#clock.now() + pause, resolve)
+      visit?.then(() => {
+        cancel()
+        resolve()
+      })
+    })
   }
 
   /** The result, once the run has ended or waits for a person or a signal. */
   async result(): Promise<RunResult> {
     const seen: { seq?: number; waits?: RunResult["waits"] } = {}
-    for (;;) {
+    if (this.#keeper.visits?.of(this.id) !== undefined) await this.#look(0)
+    for (let turn = 0; ; turn++) {
       const here = await this.#here()
       if (here !== undefined) return await here.result()
       const row = await this.#row()
-      if (hasEnded(row)) return await this.#fold()
+      if (hasEnded(row)) return await this.#fold(row)
       if (row.status === "quarantined") throw runQuarantined(row)
-      if (this.#isDue(row) && !(await this.#keeper.isHeldElsewhere(row))) {
+      if (row.status === "paused" && (!row.executing || !(await this.#keeper.isHeldElsewhere(row)))) {
+        return await this.#fold(row)
+      }
+      const mayClaim = this.#keeper.dispatcher === undefined && this.#isDue(row)
+      if (mayClaim && !(await this.#keeper.isHeldElsewhere(row))) {
         const host = await this.#claim(row)
         if (host !== undefined) return await host.result()
       } else if (row.status === "waiting" && (row.holder === undefined || !row.executing)) {
         const open = await this.#keeper.store.requests({ runId: this.id, limit: 1 })
         // A run that only sleeps is read again when it has changed.
         if (open.length === 0 && row.seq !== seen.seq) {
-          Object.assign(seen, { seq: row.seq, waits: (await this.#fold()).waits })
+          Object.assign(seen, { seq: row.seq, waits: (await this.#fold(row)).waits })
         }
-        if (open.length > 0 || (seen.waits?.length && !(await this.#hasMail()))) return await this.#fold()
+        if (open.length > 0 || (seen.waits?.length && !(await this.#hasMail()))) return await this.#fold(row)
       }
-      await this.#look()
+      await this.#look(turn)
     }
   }
 
@@ -112,8 +145,8 @@ export class FollowedRun {
     return status === "running" || status === "queued"
   }
 
-  async #fold(): Promise<RunResult> {
-    const run = await loadRun(this.#keeper.store, this.id)
+  async #fold({ seq }: StoredRun): Promise<RunResult> {
+    const run = await loadRun(this.#keeper.store, this.id, undefined, seq)
     if (run === undefined) throw runUnknown(this.id)
     return loadedResult(run)
   }
@@ -125,6 +158,11 @@ export class FollowedRun {
     return await this.#ask({ type: "answer", request, value, by }, (host, mail) =>
       host.respond(request, value, by, mail),
     )
+  }
+
+  /** The process that executes the run passes the question on; if none does, the next one that does. */
+  async escalate(command: EscalateCommand): Promise<Delivery> {
+    return await this.#ask(command, (host, mail) => host.escalate(command, mail))
   }
 
   /** The run takes the signal; if no process executes the run, the signal is stored for the next one that does. */
@@ -179,9 +217,35 @@ export class FollowedRun {
   /** With `timeout`: resolves with `stored` if the process that executes the run does not answer in time. */
   async cancel(reason: string | undefined, timeout?: number): Promise<Delivery> {
     const row = await this.#row()
-    const isEnded = row.status === "queued" && cancelFree(this.#keeper, row, reason, this.#clock.now())
+    const isUnheld = row.status === "queued" || row.status === "paused"
+    const isEnded = isUnheld && cancelFree(this.#keeper, row, reason, this.#clock.now())
     if (await isEnded) return "taken"
     return await this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail), timeout)
+  }
+
+  /** With `timeout`: the same. A run that is paused already stays as it is. */
+  async pause(why: PauseOptions, timeout?: number): Promise<Delivery> {
+    return await this.#changePause({ type: "run.paused", ...why }, timeout)
+  }
+
+  /** With `timeout`: the same. A run that is not paused stays as it is. */
+  async unpause(by: Pick<PauseOptions, "by">, timeout?: number): Promise<Delivery> {
+    return await this.#changePause({ type: "run.resumed", ...by }, timeout)
+  }
+
+  async #changePause(change: PauseChange, timeout: number | undefined): Promise<Delivery> {
+    const { type, ...why } = change
+    try {
+      const row = await this.#row()
+      if (await changePauseOfFree(this.#keeper, row, change, this.#clock.now())) return "taken"
+      if (type === "run.paused")
+        return await this.#ask({ type: "pause", ...why }, (host, mail) => host.pause(why, mail), timeout)
+      return await this.#ask({ type: "resume", ...why }, (host, mail) => host.unpause(why, mail), timeout)
+    } catch (error) {
+      const code = type === "run.paused" ? "RUN_PAUSED" : "RUN_NOT_PAUSED"
+      if (isSuperstepError(error, code)) return "taken"
+      throw error
+    }
   }
 
   /**
@@ -193,7 +257,28 @@ export class FollowedRun {
     timeout?: number,
   ): Promise<Delivery> {
     const mail = newRunId()
-    const host = await this.#awake()
+    const isAnswer = command.type === "answer" || command.type === "escalate"
+    const isBrought = isAnswer && this.#keeper.dispatcher?.deliver !== undefined
+    if (!isBrought || (await this.#here()) !== undefined) return await this.#find(mail, command, act, timeout)
+    // A run with a question waits, most probably: it is looked for only if that fails.
+    if (await this.#bring(mail, command)) return "taken"
+    try {
+      return await this.#find(mail, command, act, timeout)
+    } catch (error) {
+      // It did arrive: the reply was lost.
+      const records = await this.#keeper.store.read(this.id, 0)
+      if (records.some(({ entry }) => "mail" in entry && entry.mail === mail)) return "taken"
+      throw error
+    }
+  }
+
+  async #find(
+    mail: string,
+    command: Mail["command"],
+    act: (host: RunHost, mail: string) => Promise<void>,
+    timeout?: number,
+  ): Promise<Delivery> {
+    const { host, isFree } = await this.#awake()
     if (host !== undefined) {
       try {
         await act(host, mail)
@@ -203,11 +288,14 @@ export class FollowedRun {
         if (!LEFT.some((code) => isSuperstepError(error, code))) throw error
       }
     }
+    if (isFree && command.type === "signal" && (await this.#bring(mail, command))) return "taken"
     if (command.type === "answer") {
       // The process that executes the run checks the answer against the run's own limit; what is posted is bounded too.
       const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
       ownValue(command.value, limit, () => `The answer to "${command.request}"`)
       await this.#checkAnswer(command)
+    } else if (command.type === "escalate") {
+      await this.#openRequest(command.request)
     } else if (command.type === "signal") {
       const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
       ownValue(command.value, limit, () => `The value of signal "${command.name}"`)
@@ -216,14 +304,28 @@ export class FollowedRun {
     return await this.#write(mail, command, timeout)
   }
 
+  /** By the dispatcher, to a process that takes it at once. False: it goes by mail. */
+  async #bring(id: string, command: Mail["command"]): Promise<boolean> {
+    const { dispatcher } = this.#keeper
+    if (dispatcher?.deliver === undefined) return false
+    const mail: Mail = { id, runId: this.id, at: this.#clock.now(), command }
+    const outcome = await dispatcher.deliver(mail).catch((error) => {
+      this.#keeper.report(this.id, error instanceof Error ? error : new Error(String(error)))
+      return undefined
+    })
+    if (outcome?.ok === false) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+    return outcome !== undefined
+  }
+
   /** No process takes the signal now: from now on it counts as accepted, and one takes it later. */
   async #storeSignal(command: SignalMail): Promise<Delivery> {
     const { store, answerProblem } = this.#keeper
     const { name, value } = command
     const { count, bytes } = await store.mailAmount(this.id)
     if (count >= MAX_BUFFERED || bytes > DEFAULT_VALUE_BYTES) throw mailFull(this.id, name, count)
-    if ((await this.#row()).status === "waiting") {
-      const wait = (await this.#fold()).waits.find((one) => one.name === name)
+    const row = await this.#row()
+    if (row.status === "waiting") {
+      const wait = (await this.#fold(row)).waits.find((one) => one.name === name)
       const problem = wait?.schema === undefined ? undefined : await answerProblem?.(wait.schema, value)
       if (problem !== undefined) throw signalInvalid(name, `${problem}. Nothing was recorded; send it again.`)
     }
@@ -234,6 +336,14 @@ export class FollowedRun {
 
   /** Validates by what the store knows of the request; the process that executes the run has its full schema. */
   async #checkAnswer({ request: id, value }: Extract<Mail["command"], { type: "answer" }>): Promise<void> {
+    const { schema } = await this.#openRequest(id)
+    const problem = schema === undefined ? undefined : await this.#keeper.answerProblem?.(schema, value)
+    if (problem === undefined) return
+    const text = `The answer to request "${id}" of run "${this.id}" is not valid: ${problem}. Nothing was recorded; answer again.`
+    throw new SuperstepError("REQUEST_INVALID", text, { run: this.id })
+  }
+
+  async #openRequest(id: RequestId): Promise<StoredRequest> {
     const all = await this.#keeper.store.requests({ runId: this.id, outcome: ANY })
     const request = all.find((one) => one.id === id)
     if (request === undefined) {
@@ -249,21 +359,21 @@ export class FollowedRun {
       const text = `Request "${id}" of run "${this.id}" is no longer open: ${request.outcome}.`
       throw new SuperstepError("REQUEST_UNKNOWN", text, { run: this.id })
     }
-    const { schema } = request
-    const problem = schema === undefined ? undefined : await this.#keeper.answerProblem?.(schema, value)
-    if (problem === undefined) return
-    const text = `The answer to request "${id}" of run "${this.id}" is not valid: ${problem}. Nothing was recorded; answer again.`
-    throw new SuperstepError("REQUEST_INVALID", text, { run: this.id })
+    return request
   }
 
-  /** Here, unless another process has it. */
-  async #awake(): Promise<RunHost | undefined> {
+  /** Here, unless another process has it. `isFree`: no process executes it, and one that is sent for may. */
+  async #awake(): Promise<{ readonly host: RunHost | undefined; readonly isFree: boolean }> {
     const here = await this.#here()
-    if (here !== undefined) return here
+    if (here !== undefined) return { host: here, isFree: false }
     const row = await this.#row()
     if (hasEnded(row)) throw runOver(row)
     if (row.status === "quarantined") throw runQuarantined(row)
-    return (await this.#keeper.isHeldElsewhere(row)) ? undefined : await this.#claim(row)
+    const { holder, executing, status } = row
+    const isFree = status === "waiting" && (holder === undefined || !executing)
+    if (this.#keeper.dispatcher?.deliver !== undefined && isFree) return { host: undefined, isFree }
+    if (await this.#keeper.isHeldElsewhere(row)) return { host: undefined, isFree: false }
+    return { host: await this.#claim(row), isFree: false }
   }
 
   async #write(id: string, command: Mail["command"], timeout?: number): Promise<Delivery> {
@@ -271,18 +381,21 @@ export class FollowedRun {
     const at = this.#clock.now()
     const { seq } = await this.#row()
     await store.post({ id, runId: this.id, at, command })
-    for (;;) {
+    for (let turn = 0; ; turn++) {
+      // The store notifies a process that holds the run. Not with every look: a process may be on the way.
+      if (turn % SENDS_AGAIN === 0) await this.#sendFor()
       const outcome = await store.mailOutcome(id)
       if (outcome?.ok) return "taken"
       if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
       const waited = this.#clock.now() - at
       if (timeout !== undefined && waited >= timeout) return "stored"
       const isLate = waited > MAIL_PATIENCE
-      if (command.type === "signal" && (isLate || (await this.#isLeft())))
+      if (command.type === "signal" && (isLate || (await this.#isLeft(waited))))
         return await this.#storeSignal(command)
       if (isLate) throw mailUnread(this.id)
-      if (command.type === "answer" && (await this.#isLeft())) return "stored"
-      await this.#look()
+      const mayWait = command.type === "answer" || command.type === "escalate"
+      if (mayWait && (await this.#isLeft(waited))) return "stored"
+      await this.#look(turn)
       // Its holder may have died meanwhile; the process that claims it reads the mail.
       const row = await this.#row()
       if (hasEnded(row)) {
@@ -291,15 +404,33 @@ export class FollowedRun {
       }
       if (row.status === "quarantined") throw runQuarantined(row)
       const here = await this.#here()
+      // The process that had the run has released it with the mail unread, and nobody loads a paused run.
+      if (command.type === "resume" && row.status === "paused" && here === undefined) {
+        const change = { type: "run.resumed", by: command.by, mail: id } as const
+        if (await changePauseOfFree(this.#keeper, row, omitUndefined(change), this.#clock.now()))
+          return "taken"
+      }
       if (here === undefined && !(await this.#keeper.isHeldElsewhere(row))) await this.#claim(row)
       if (this.#keeper.host(this.id) !== undefined) await this.#keeper.deliver()
     }
   }
 
+  /** Has a process execute the run, if a dispatcher does that and no live process holds it. */
+  async #sendFor(): Promise<void> {
+    const { visits } = this.#keeper
+    if (visits === undefined || (await this.#here()) !== undefined) return
+    const row = await this.#row()
+    if (hasEnded(row) || (await this.#keeper.isHeldElsewhere(row))) return
+    // What is posted is durable: a process finds it later, without having been sent for.
+    visits.send(this.id)
+  }
+
   /** No live process holds the run, and it cannot be executed here: its mail waits for the process that claims it. */
-  async #isLeft(): Promise<boolean> {
+  async #isLeft(waited = 0): Promise<boolean> {
     const row = await this.#row()
     if (hasEnded(row) || row.status === "quarantined") return false
+    const isSentFor = this.#keeper.dispatcher !== undefined && row.status !== "paused"
+    if (isSentFor && waited < DISPATCH_PATIENCE) return false
     if ((await this.#here()) !== undefined || (await this.#keeper.isHeldElsewhere(row))) return false
     return (await this.#claim(row)) === undefined && (await this.#row()).holder === undefined
   }

@@ -17,6 +17,7 @@ export const DEFAULT_LEASE = 10_000
 export const DEFAULT_HUNG_AFTER = 300_000
 
 let machine: string | undefined
+let born: string | undefined
 
 /** Equal for processes that can see each other by pid: a container and a reboot have pids of their own. */
 function thisMachine(): string {
@@ -42,7 +43,8 @@ function processSpace(): string {
 
 /** This process, as a holder of runs. */
 export function thisProcess(): Omit<Holder, "id"> {
-  return { machine: thisMachine(), pid: process.pid, born: statusOf(process.pid)?.born ?? "" }
+  born ??= statusOf(process.pid)?.born ?? ""
+  return { machine: thisMachine(), pid: process.pid, born }
 }
 
 /** The status of a process on Linux: when it was started, in ticks since boot, and whether it is dead and not yet reaped. */

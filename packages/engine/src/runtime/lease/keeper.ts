@@ -14,23 +14,34 @@
 import {
   isSuperstepError,
   type Json,
+  type RequestId,
   type RunId,
-  type SignalReceived,
   SuperstepError,
   toErrorData,
 } from "../../core/index.ts"
-import { loadRun } from "../journal/load-run.ts"
 import { type Clock, systemClock } from "../ports/clock.ts"
+import type { Dispatcher } from "../ports/dispatcher.ts"
 import type { LiveListener, LiveQuery, LiveService, LiveSubscription } from "../ports/live-channel.ts"
-import { andThen, isPromise, type MaybePromise, Signal } from "../ports/maybe-promise.ts"
+import { andThen, deferred, isPromise, type MaybePromise, Signal } from "../ports/maybe-promise.ts"
 import { runTaken, type Store } from "../ports/store.ts"
-import type { Holder, JournalRecord, Lease, Mail, StoredHolder, StoredRun } from "../ports/stored.ts"
+import {
+  type Holder,
+  hasLimits,
+  type Lease,
+  type Mail,
+  type MailOutcome,
+  type StoredHolder,
+  type StoredRun,
+} from "../ports/stored.ts"
 import { Places } from "../run/activity.ts"
 import { newRunId } from "../run/options.ts"
 import type { RunHost } from "../run/run-host.ts"
-import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holders.ts"
+import { bufferSignals, isAccepted } from "./accepted-signals.ts"
+import { carryOut, HandedMail } from "./handed-mail.ts"
+import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, thisProcess, Watch } from "./holders.ts"
 import { LoopWatch } from "./loop-watch.ts"
 import { SlotKeeper } from "./slot-keeper.ts"
+import { Visits } from "./visits.ts"
 
 /** Error codes of runs that stop here and can continue elsewhere. */
 const LOST = ["JOURNAL_LOST", "STORE_WRITE_FAILED"]
@@ -51,6 +62,13 @@ export interface KeeperOptions {
   /** The thread starts with the first run; otherwise with the first tick, so that short processes need none. */
   readonly beatsAtOnce?: boolean | undefined
   readonly onProblem?: ((problem: { readonly runId?: RunId; readonly error: Error }) => void) | undefined
+  readonly dispatcher?: Dispatcher | undefined
+}
+
+/** A run that was claimed. `hasMail`: it may have mail, which has to be delivered. */
+export interface Loaded {
+  readonly host: RunHost | undefined
+  readonly hasMail: boolean
 }
 
 export class Keeper {
@@ -60,6 +78,9 @@ export class Keeper {
   /** Undefined: any number of runs may execute here. */
   readonly places: Places | undefined
   readonly slots: SlotKeeper
+  /** Brings runs to the processes that execute them, if they do not find them by themselves. */
+  readonly dispatcher: Dispatcher | undefined
+  readonly visits: Visits | undefined
   readonly #holder: Holder
   readonly #lease: number
   readonly #options: KeeperOptions
@@ -68,9 +89,17 @@ export class Keeper {
   readonly #gates = new Map<RunId, Promise<unknown>>()
   readonly #delivering = new Map<RunId, Promise<void>>()
   #toDeliver: Promise<void> | undefined
+  /** Runs that are being loaded, and whose mail has not been read since. */
+  readonly #loading = new Set<RunId>()
   #toBuffer: Promise<readonly Mail[]> | undefined
+  #buffering: Promise<unknown> = Promise.resolve()
+  /** Runs that were loaded with mail, until it is delivered: they stay loaded. */
+  readonly #expecting = new Map<RunId, ReturnType<typeof deferred>>()
+  readonly #answering = new Map<string, ReturnType<typeof deferred>>()
+  readonly #handed = new HandedMail()
   readonly #beginning = new Map<RunId, Promise<unknown>>()
   readonly #toRelease: Lease[] = []
+  readonly #leavers = new Map<RunHost, ReturnType<typeof deferred>>()
   /** Resolves when the run on trial, which executes alone in this process, has not killed it. */
   trial: Promise<void> | undefined
   /** Called for every run that it holds. */
@@ -96,12 +125,21 @@ export class Keeper {
     this.#holder = { ...here, machine: options.machine ?? here.machine, id: this.id }
     this.#lease = lease
     this.#options = options
-    this.watch = new Watch({ machine: this.#holder.machine, lease, hungAfter }, () => this.#monotonic())
+    this.dispatcher = options.dispatcher
+    const report = (runId: RunId, error: Error) => this.report(runId, error)
+    this.visits = options.dispatcher && new Visits(options.dispatcher, report)
+    this.watch = this.watchWith(lease)
     // A clock that a test moves says nothing about this process's event loop.
     if (options.clock === systemClock && options.hasThread !== false) {
       const onBlocked = (error: SuperstepError) => options.onProblem?.({ runId: error.run as RunId, error })
       this.#loop = new LoopWatch(store, { holder: this.#holder, every: lease / 3, hungAfter }, onBlocked)
     }
+  }
+
+  /** A watch that counts holders on other machines as dead after this many silent milliseconds. */
+  watchWith(lease: number): Watch {
+    const { hungAfter = DEFAULT_HUNG_AFTER } = this.#options
+    return new Watch({ machine: this.#holder.machine, lease, hungAfter }, () => this.#monotonic())
   }
 
   /** Reports an error that nobody awaits to the runtime, if there is one. */
@@ -226,8 +264,17 @@ export class Keeper {
     this.onHold?.(host)
     host.onFinish(() => this.#finished(host))
   }
+  /** Resolves when the run has left this process: it ended, was unloaded or taken. */
+  left(host: RunHost): Promise<void> {
+    if (this.#live.get(host.runId) !== host) return Promise.resolve()
+    const leaver = this.#leavers.get(host) ?? deferred()
+    this.#leavers.set(host, leaver)
+    return leaver.promise
+  }
   remove(host: RunHost): void {
     if (this.#live.get(host.runId) === host) this.#live.delete(host.runId)
+    this.#leavers.get(host)?.resolve()
+    this.#leavers.delete(host)
     if (this.#live.size > 0 || this.#toRelease.length > 0) return
     this.#noLonger?.()
     this.#noLonger = undefined
@@ -313,15 +360,49 @@ export class Keeper {
       if (list === undefined) byRun.set(mail.runId, [mail])
       else list.push(mail)
     }
+    for (const runId of this.#expecting.keys()) if (!byRun.has(runId)) this.#noMore(runId)
     for (const [runId, mail] of byRun) {
       // A run that is held and not loaded is being loaded or unloaded: its mail waits.
       const host = this.#live.get(runId)
+      if (host === undefined) this.#loading.delete(runId)
       if (host === undefined || this.#delivering.has(runId)) continue
       const delivered = this.#deliverTo(host, mail)
         .catch((error) => this.#options.onProblem?.({ runId, error: asError(error) }))
-        .finally(() => this.#delivering.delete(runId))
+        .finally(() => {
+          this.#delivering.delete(runId)
+          this.#noMore(runId)
+        })
       this.#delivering.set(runId, delivered)
     }
+  }
+
+  #expect(runId: RunId): void {
+    if (!this.#expecting.has(runId)) this.#expecting.set(runId, deferred())
+  }
+  #noMore(runId: RunId): void {
+    this.#expecting.get(runId)?.resolve()
+    this.#expecting.delete(runId)
+  }
+  /** Resolves when the mail that a run was loaded with is delivered. Undefined if there is none. */
+  delivered(runId: RunId): Promise<void> | undefined {
+    const expected = this.#expecting.get(runId)?.promise
+    const handed = this.#handed.of(runId)
+    return handed === undefined ? expected : Promise.all([expected, handed]).then(() => undefined)
+  }
+
+  /**
+   * Delivers mail that a dispatcher brought; `load` brings the run here. Resolves with the outcome when it is durable, or with
+   * undefined if the run cannot take it here.
+   */
+  async handOver(mail: Mail, load: () => Promise<RunHost | undefined>): Promise<MailOutcome | undefined> {
+    this.#expectAnswer(mail)
+    return await this.#handed.carry(mail, load).finally(() => this.#delivered(mail))
+  }
+
+  #expectAnswer({ runId, command }: Mail): void {
+    if (command.type !== "answer") return
+    const key = answerKey(runId, command.request)
+    if (!this.#answering.has(key)) this.#answering.set(key, deferred())
   }
 
   async #deliverTo(host: RunHost, mail: readonly Mail[]): Promise<void> {
@@ -329,13 +410,13 @@ export class Keeper {
   }
 
   /** K3. */
-  async #carryOut(host: RunHost, { id, command }: Mail): Promise<void> {
+  async #carryOut(host: RunHost, mail: Mail): Promise<void> {
     try {
-      if (command.type === "answer") await host.respond(command.request, command.value, command.by, id)
-      else if (command.type === "signal") await host.signal({ ...command, mail: id })
-      else await host.cancel(command.reason, id)
+      await carryOut(host, mail)
     } catch (error) {
-      await this.#refuse(host, id, error)
+      await this.#refuse(host, mail.id, error)
+    } finally {
+      this.#delivered(mail)
     }
   }
 
@@ -359,15 +440,60 @@ export class Keeper {
     }
   }
 
-  /** Puts accepted signals of a run that was claimed and is not loaded yet into its journal. */
-  async bufferSignals(lease: Lease): Promise<void> {
-    // Runs that are claimed together share the reading.
-    this.#toBuffer ??= Promise.resolve().then(() => {
-      this.#toBuffer = undefined
-      return this.store.mail(this.id)
-    })
-    const mail = (await this.#toBuffer).filter(({ runId }) => runId === lease.runId)
+  /** Resolves when an answer that was in the mail before the run was loaded is delivered: its deadline waits for it. */
+  answering(runId: RunId, request: RequestId): Promise<void> | undefined {
+    return this.#answering.get(answerKey(runId, request))?.promise
+  }
+
+  #delivered({ runId, command }: Mail): void {
+    if (command.type !== "answer") return
+    const key = answerKey(runId, command.request)
+    this.#answering.get(key)?.resolve()
+    this.#answering.delete(key)
+  }
+
+  /** Loads a run that was claimed, after its accepted signals are in its journal. */
+  async load(
+    lease: Lease,
+    restore: (lease: Lease) => Promise<RunHost | undefined>,
+    mayHaveMail = true,
+  ): Promise<Loaded> {
+    const runId = lease.runId as RunId
+    this.#loading.add(runId)
+    // What could not be read or written stays in the mail: restoring the run reports the problem.
+    const hadMail = mayHaveMail && (await this.#bufferSignals(lease).catch(() => true))
+    if (hadMail) this.#expect(runId)
+    try {
+      const host = await restore(lease)
+      // What was sent meanwhile waits for the run, and nobody delivers it again before the next tick.
+      const isUnread = !this.#loading.has(runId)
+      if (host === undefined) this.#noMore(runId)
+      return { host, hasMail: host !== undefined && (hadMail || isUnread) }
+    } catch (error) {
+      this.#noMore(runId)
+      throw error
+    } finally {
+      this.#loading.delete(runId)
+    }
+  }
+
+  /** Notes the answers of the run, which only its handlers can check. Returns whether it has any mail. */
+  async #bufferSignals(lease: Lease): Promise<boolean> {
+    const mail = (await this.#ownMail()).filter(({ runId }) => runId === lease.runId)
+    for (const one of mail) this.#expectAnswer(one)
     await bufferSignals(this.store, lease, mail.filter(isAccepted), this.#options.clock.now())
+    return mail.length > 0
+  }
+
+  /** The mail of this process, read after the call. Runs that are claimed before a reading begins share it. */
+  #ownMail(): Promise<readonly Mail[]> {
+    this.#toBuffer ??= this.#buffering.then(() => {
+      const read = Promise.resolve(this.store.mail(this.id))
+      this.#toBuffer = undefined
+      this.#buffering = read.catch(() => undefined)
+      return read
+    })
+    return this.#toBuffer
   }
 
   // Runs of others
@@ -383,23 +509,29 @@ export class Keeper {
     return undefined
   }
 
-  /** Claims a run that no live process holds (K1), if its limits admit it. */
+  /** Claims a run that no live process holds (K1), if its limits admit it and it is not paused. */
   claim(run: StoredRun): Promise<Lease | undefined> {
     return this.#claim(run, true)
   }
 
-  /** The same whatever its limits are: nothing of the run executes. */
-  claimToEnd(run: StoredRun): Promise<Lease | undefined> {
+  /** The same whatever its limits are, to write to its journal: nothing of the run executes. */
+  claimToWrite(run: StoredRun): Promise<Lease | undefined> {
     return this.#claim(run, false)
   }
 
-  async #claim({ runId, holder }: StoredRun, isLimited: boolean): Promise<Lease | undefined> {
+  async #claim(run: StoredRun, isLimited: boolean): Promise<Lease | undefined> {
+    const { runId, holder } = run
     await this.begin()
+    // A process that claimed or paused it since the row was read has raised the token.
+    if (holder === undefined && run.status !== "paused" && !(isLimited && hasLimits(run))) {
+      const lease = await this.store.claim(runId, run.token, this.id)
+      if (lease !== undefined) return lease
+    }
     // Its holder may have been dismissed since the row was read, which raised the token.
     const row = await this.store.run(runId)
     if (row === undefined || (row.holder !== undefined && row.holder !== holder)) return undefined
-    const hasLimits = row.status === "queued" || row.flow?.lanes !== undefined
-    if (!isLimited || !hasLimits || (await this.#counts(row))) {
+    if (isLimited && row.status === "paused") return undefined
+    if (!isLimited || !hasLimits(row) || (await this.#counts(row))) {
       return await this.store.claim(runId, row.token, this.id)
     }
     const now = this.#options.clock.now()
@@ -418,13 +550,17 @@ export class Keeper {
     this.remove(host)
     const { lease } = host
     if (lease === undefined) return
-    if (this.onStopped === undefined) await this.store.release(lease, host.wakeAt())
-    else await this.onStopped(lease, error)
+    await this.pass(host.runId, async () => {
+      if (this.onStopped === undefined) await this.store.release(lease, host.wakeAt())
+      else await this.onStopped(lease, error)
+    })
   }
 
-  release(host: RunHost, wakeAt: number | undefined): Promise<void> | void {
+  /** Those who pass the gate of the run afterwards find it released. */
+  release(host: RunHost, wakeAt: number | undefined): MaybePromise<void> {
     this.remove(host)
-    return host.lease === undefined ? undefined : this.store.release(host.lease, wakeAt)
+    const { lease } = host
+    if (lease !== undefined) return this.pass(host.runId, () => this.store.release(lease, wakeAt))
   }
 
   /** Releases everything. */
@@ -436,6 +572,10 @@ export class Keeper {
     await this.#verifying?.catch(() => undefined)
     if (this.#verified !== undefined) await this.store.dismiss(this.id, { reason: "closed" })
   }
+}
+
+function answerKey(runId: RunId, request: RequestId): string {
+  return `${runId} ${request}`
 }
 
 /** Keeps a promise under the run's id until it resolves or rejects. */
@@ -456,70 +596,4 @@ function asError(error: unknown): Error {
 
 function keeperEnded(): SuperstepError {
   return new SuperstepError("RUNTIME_CLOSED", "This runtime is closed. Create another one.")
-}
-
-export function runHeld(runId: RunId, { machine, pid }: Holder): SuperstepError {
-  const where = `process ${pid} on ${machine.split(" ")[0]}`
-  const text = `Run "${runId}" is being executed by ${where}. Wait for it, or resume it with takeOver: true if that process is stuck.`
-  return new SuperstepError("RUN_HELD", text, { run: runId })
-}
-
-/** For runs that were started without a runtime: one keeper per store, for as long as the store is used. */
-const keepers = new WeakMap<Store, Keeper>()
-
-export function keeperOf(store: Store): Keeper {
-  let keeper = keepers.get(store)
-  if (keeper === undefined) {
-    keeper = new Keeper(store, { clock: systemClock, whileHolding: keepAlive })
-    keepers.set(store, keeper)
-  }
-  return keeper
-}
-
-/** It keeps neither the process nor the store alive. */
-function keepAlive(keeper: Keeper): () => void {
-  const reference = new WeakRef(keeper)
-  const timer = setInterval(() => {
-    const found = reference.deref()
-    if (found === undefined) clearInterval(timer)
-    else found.tick().catch(() => undefined)
-  }, TICK)
-  timer.unref()
-  return () => clearInterval(timer)
-}
-
-interface AcceptedMail extends Mail {
-  readonly command: Extract<Mail["command"], { type: "signal" }>
-}
-
-/** A signal that was reported to its sender as accepted. */
-function isAccepted(mail: Mail): mail is AcceptedMail {
-  return mail.command.type === "signal" && mail.command.isAccepted === true
-}
-
-async function bufferSignals(
-  store: Store,
-  lease: Lease,
-  mail: readonly AcceptedMail[],
-  at: number,
-): Promise<void> {
-  if (mail.length === 0) return
-  const loaded = await loadRun(store, lease.runId as RunId)
-  const machine = loaded?.frames.get("")?.machine
-  if (loaded === undefined || machine === undefined || machine.isOver()) return
-  let { seq, events } = loaded
-  const records: JournalRecord[] = []
-  const known: string[] = []
-  for (const { id: mailId, command } of mail) {
-    const { id, name, value } = command
-    known.push(mailId)
-    if (machine.hasReceived(id)) continue
-    const entry: SignalReceived = { type: "signal.received", at, id, name, value, mail: mailId }
-    const before = machine.eventCount
-    machine.apply(entry)
-    events += machine.eventCount - before
-    records.push({ seq: ++seq, frame: "", entry, events })
-  }
-  // Nothing executed: the run stays under the suspicion that it is under.
-  await store.append(lease, loaded.seq, records, { mail: known, intent: true })
 }

@@ -32,6 +32,9 @@ export interface BoundHandler {
   readonly run: Handler
 }
 
+/** `inline`: where the run executes. `spread`: on any worker, if the runtime has a dispatcher that carries tasks. */
+export type Placement = "inline" | "spread"
+
 export interface NodeFunctions {
   /** The first handler whose schema accepts a message receives it. */
   readonly handlers: readonly BoundHandler[]
@@ -41,6 +44,8 @@ export interface NodeFunctions {
   readonly output?: Schema | undefined
   /** Limits its tasks, across processes. */
   readonly flow?: NodeFlow | undefined
+  /** Where its tasks execute. Default `inline`. */
+  readonly placement?: Placement | undefined
 }
 
 export type Condition = (message: never) => boolean | Promise<boolean>
@@ -72,10 +77,11 @@ export interface ProgramNode extends NodeFunctions {
 }
 
 export function programNode(node: GraphNode, functions: NodeFunctions, router: MessageRouter): ProgramNode {
-  const { handlers, onAnswer, output, flow } = functions
+  const { handlers, onAnswer, output, flow, placement } = functions
   const [first] = handlers
   const only = handlers.length === 1 && first?.schema === undefined ? first : undefined
-  return { node, handlers, onAnswer, output, flow, router, only, returned: `What "${node.id}" returned` }
+  const returned = `What "${node.id}" returned`
+  return { node, handlers, onAnswer, output, flow, placement, router, only, returned }
 }
 
 /** Answers go to the node's answer handler, all other messages to its other handlers. */
@@ -86,6 +92,8 @@ export function handlersFor({ handlers, onAnswer }: ProgramNode, isAnswer: boole
 
 export interface Program {
   readonly graph: Graph
+  /** Recorded as a label of its runs, which then continue with this version: see `WorkflowSource`. */
+  readonly version?: string | undefined
   /** By the graph's node index. */
   readonly nodes: readonly ProgramNode[]
   /** Reducers that are not built in, by name. */
@@ -194,6 +202,8 @@ export interface StepOptions<T> {
    * no other record.
    */
   readonly spent?: (() => Iterable<SourcedUsage>) | undefined
+  /** How it was done, for people who inspect the run. It is recorded beside the result, and never returned. */
+  readonly details?: ((result: T) => Json | undefined) | undefined
 }
 
 /** A chunk of a model's output. */

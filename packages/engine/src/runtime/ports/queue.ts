@@ -22,7 +22,9 @@ export interface ClaimQuery {
   readonly workflows: readonly string[]
   /** Absent: all. */
   readonly queues?: readonly string[] | undefined
-  /** This one only. It need not be due, unless it is `queued`. */
+  /** Graphs whose runs are not claimed: other processes execute them. */
+  readonly without?: readonly string[] | undefined
+  /** This one only, whatever its graph. It need not be due, unless it is `queued`. */
   readonly runId?: RunId | undefined
   readonly now: number
   readonly limit: number

@@ -9,7 +9,7 @@ import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
-import type { RecordStore } from "./records.ts"
+import type { RecordQuery, RecordStore } from "./records.ts"
 import type { ScheduleStore } from "./schedules.ts"
 import type { Slots } from "./slots.ts"
 import type {
@@ -155,6 +155,8 @@ export interface Store {
     id: string,
     version?: number,
   ): MaybePromise<{ readonly version: number; readonly state: { readonly [key: string]: Json } }>
+  /** The ids of threads that have state, or a run in flight; in the order of `records` (D2). */
+  threads(query?: RecordQuery): MaybePromise<readonly string[]>
   removeThread(id: string): MaybePromise<void>
 
   // Retention
@@ -249,4 +251,19 @@ export function runOver({
   readonly status: string
 }): SuperstepError {
   return new SuperstepError("RUN_OVER", `Run "${runId}" has ended: ${status}.`, { run: runId })
+}
+
+export function runPaused(runId: RunId): SuperstepError {
+  const text = `Run "${runId}" is already paused. Resume it to continue it.`
+  return new SuperstepError("RUN_PAUSED", text, { run: runId })
+}
+
+export function runNotPaused(runId: RunId, status: string): SuperstepError {
+  return new SuperstepError(
+    "RUN_NOT_PAUSED",
+    `Run "${runId}" is ${status}, not paused. There is nothing to resume.`,
+    {
+      run: runId,
+    },
+  )
 }

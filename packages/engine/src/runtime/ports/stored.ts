@@ -70,13 +70,27 @@ const MAX_MESSAGE = 2_000
 export const SUSPECT = 2
 
 /**
- * Where a run stands in a store. A queued run was not claimed yet. A quarantined run is parked until it is released: it
+ * Where a run stands in a store. A queued run was not claimed yet. A paused run executes nothing new, and no process claims
+ * it, until it is resumed. A quarantined run is parked until it is released: it
  * keeps killing its process.
  */
 export type StoredStatus = RunStatus | "queued" | "quarantined"
 
 /** The status of a run that is not over. */
-export const IN_FLIGHT = ["queued", "running", "waiting", "quarantined"] as const satisfies StoredStatus[]
+export const IN_FLIGHT = [
+  "queued",
+  "running",
+  "waiting",
+  "paused",
+  "quarantined",
+] as const satisfies StoredStatus[]
+
+/** Whether a claim has to be admitted. A queued run that is due and waits for nobody else's turn only changes hands. */
+export function hasLimits({ status, flow, wakeAt }: StoredRun): boolean {
+  if (flow?.lanes !== undefined) return true
+  const isTimed = wakeAt !== undefined || flow?.expiresAt !== undefined
+  return status === "queued" && (isTimed || flow?.tenant !== undefined)
+}
 
 /** Whether a run has ended. A quarantined run is parked, not ended. */
 export function hasEnded({ status }: { readonly status: StoredStatus }): boolean {
@@ -150,6 +164,8 @@ export interface RunChange {
   readonly closed?: readonly ClosedRequest[] | undefined
   /** Executes nothing from now on; `false`: it executes again. Absent: as before. */
   readonly idle?: Idle | false | undefined
+  /** The run leaves its queue with these records, and is not executed: it is paused. */
+  readonly leavesQueue?: true | undefined
   /** The records only say what is about to be done: `takeovers`, `blamed` and `trials` stay as they are. */
   readonly intent?: true | undefined
   /** Mail that these records carry out: it gets its outcome with them. */
@@ -255,7 +271,10 @@ export interface Mail {
         readonly value: Json
         readonly by?: string | undefined
       }
+    | EscalateCommand
     | { readonly type: "cancel"; readonly reason?: string | undefined }
+    | { readonly type: "pause"; readonly reason?: string | undefined; readonly by?: string | undefined }
+    | { readonly type: "resume"; readonly by?: string | undefined }
     | {
         readonly type: "signal"
         readonly id: SignalId
@@ -264,6 +283,20 @@ export interface Mail {
         /** It was reported to its sender as accepted: only a run that has ended refuses it. */
         readonly isAccepted?: true | undefined
       }
+}
+
+export interface EscalateCommand extends EscalateOptions {
+  readonly type: "escalate"
+  readonly request: RequestId
+}
+
+export interface EscalateOptions {
+  /** Whom the question is for from now on. */
+  readonly to: string
+  /** For that person. */
+  readonly note?: string | undefined
+  /** Who passes it on. */
+  readonly by?: string | undefined
 }
 
 export type MailOutcome =
@@ -304,6 +337,9 @@ export interface Amount {
 export interface Labels {
   readonly [name: string]: string
 }
+
+/** The label that names the version of the workflow that a run was started with. */
+export const VERSION_LABEL = "superstep.version"
 
 const MAX = 32
 const MAX_LENGTH = 1_000

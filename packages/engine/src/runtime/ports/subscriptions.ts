@@ -19,8 +19,11 @@ import { type ClosedRequest, hasEnded, type JournalRecord, type RunChange } from
 type Report =
   /** It waits in its queue. */
   | { readonly type: "run.queued" }
-  /** It executes for the first time. */
+  /** It executes for the first time, or was paused before that. */
   | { readonly type: "run.started" }
+  | { readonly type: "run.paused"; readonly by?: string | undefined }
+  /** It was paused, and continues. */
+  | { readonly type: "run.resumed"; readonly by?: string | undefined }
   /** A run that is resumed after a limit ends again. */
   | {
       readonly type: "run.ended"
@@ -118,14 +121,18 @@ export function eventsOf(
   records: readonly JournalRecord[],
 ): readonly NewEvent[] {
   if (change === undefined) return NONE
-  const { created, opened, closed, status, error } = change
+  const { created, opened, closed, status, error, leavesQueue } = change
   const isOver = status !== undefined && hasEnded({ status })
-  if (created === undefined && opened === undefined && closed === undefined && !isOver) return NONE
+  const pauses = status === undefined ? NONE : pausesIn(records)
+  const isPlain = created === undefined && opened === undefined && closed === undefined
+  if (isPlain && !isOver && pauses.length === 0) return NONE
   const at = records.at(-1)?.entry.at ?? 0
   const events: NewEvent[] = []
   if (created !== undefined) {
     events.push({ type: created.queued ? "run.queued" : "run.started", at: records[0]?.entry.at ?? 0 })
   }
+  if (leavesQueue) events.push({ type: "run.started", at })
+  events.push(...pauses)
   for (const { id: request, to } of opened ?? []) {
     events.push({ type: "request.opened", at, request, ...(to !== undefined && { to }) })
   }
@@ -138,4 +145,13 @@ export function eventsOf(
     events.push({ type: "run.ended", at, status, ...why })
   }
   return events
+}
+
+/** Pauses of the run itself; those of its sub-workflows are part of them. */
+function pausesIn(records: readonly JournalRecord[]): readonly NewEvent[] {
+  return records.flatMap(({ frame, entry }): NewEvent[] => {
+    if (frame !== "" || (entry.type !== "run.paused" && entry.type !== "run.resumed")) return []
+    const { type, at, by } = entry
+    return [{ type, at, ...(by !== undefined && { by }) }]
+  })
 }

@@ -20,7 +20,7 @@ export interface RunInfo {
   readonly workflow: string
   /** The position in the tree of nested workflows; empty for the run itself. */
   readonly path: readonly string[]
-  /** W3C traceparent of the task that called it, or of the run's first life when it is resumed. */
+  /** W3C traceparent of its caller: of a task, or of the process that started the run; of the run's first life when it is resumed. */
   readonly parent: string | undefined
   readonly resumed: boolean
   /** The thread of the run: the conversation that it belongs to. */

@@ -3,7 +3,7 @@
  * row in the store agrees, so that other processes see which runs only wait.
  */
 import type { RunRow } from "../journal/run-row.ts"
-import { deferred, isPromise } from "../ports/maybe-promise.ts"
+import { deferred, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { Store } from "../ports/store.ts"
 import type { Idle, Lease } from "../ports/stored.ts"
 
@@ -19,6 +19,8 @@ interface ActiveRun {
   readonly isDraining: boolean
   /** Sub-workflows that were loaded and are not called again yet. */
   readonly restored: { readonly size: number } | undefined
+  /** Whether it is paused, and everything that it had begun has ended or is held back. */
+  readonly isHeld: boolean
   wakeAt(): number | undefined
   hasCaughtUp(): boolean
   /** Tasks whose handlers execute, or wait for a slot. */
@@ -51,15 +53,16 @@ export class Activity {
   }
 
   get isBusy(): boolean {
-    return this.#busyFrames > 0
+    return this.#busyFrames > 0 && !this.#run.isHeld
   }
   get isQueued(): boolean {
     return this.#queueing !== undefined
   }
   /** Whether this process executes nothing of the run. */
   get isIdle(): boolean {
+    if (this.#steps > 0) return false
     const { restored } = this.#run
-    return this.#busyFrames === 0 && this.#steps === 0 && (restored === undefined || restored.size === 0)
+    return (this.#busyFrames === 0 && (restored === undefined || restored.size === 0)) || this.#run.isHeld
   }
 
   /** Whether everything that the run executes waits for slots. */
@@ -101,20 +104,20 @@ export class Activity {
   }
 
   /** A restored run that waits again has written nothing: its row still shows it as executing. */
-  noteIdle(): void {
+  noteIdle(): MaybePromise<void> {
     const { row, isOver } = this.#run
     if (row?.isIdle === false && this.isIdle && !isOver && this.#run.hasCaughtUp()) {
-      this.#writeIdle({ wakeAt: this.#run.wakeAt() })
+      return this.#writeIdle({ wakeAt: this.#run.wakeAt() })
     }
   }
 
-  #writeIdle(idle: Idle | false): void {
+  #writeIdle(idle: Idle | false): MaybePromise<void> {
     const { row, lease, failure, store } = this.#run
     if (lease === undefined || failure !== undefined) return
     row?.noteIdle(idle)
     const written = store?.setIdle(lease, idle)
     // A failure is harmless: the next record writes the same.
-    if (isPromise(written)) written.catch(() => undefined)
+    if (isPromise(written)) return written.catch(() => undefined)
   }
 
   // Places
@@ -157,8 +160,7 @@ export class Activity {
   }
 
   #executesNothing(): boolean {
-    const isBusy = this.#busyFrames > 0 && !this.isResting
-    return !isBusy && this.#steps === 0 && !this.#run.isDraining && !this.isQueued
+    return (!this.isBusy || this.isResting) && this.#steps === 0 && !this.#run.isDraining && !this.isQueued
   }
 }
 

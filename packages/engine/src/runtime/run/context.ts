@@ -1,4 +1,7 @@
 /** Contexts derived from a handler's context: with their own keys, or with the telemetry of their work. */
+import type { AgentChange, Json, RouteDecision } from "../../core/index.ts"
+import { freezeData } from "../../core/internal.ts"
+import { clipped } from "../../text/index.ts"
 import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { CallOptions, Context } from "../ports/program.ts"
@@ -50,6 +53,27 @@ export function reportAgent(ctx: Context, report: AgentReport): void {
   take?.(report)
 }
 
+/** Key under which a task collects what its route was decided with. */
+export const DECIDED: unique symbol = Symbol.for("superstep.decided") as never
+
+/** Characters of the JSON of an operand: the journal has the whole value where it was written. */
+const MAX_OPERAND = 500
+
+/** Records a condition of a definition with the end of the task. */
+export function recordDecision(ctx: Context, { operands, ...decision }: RouteDecision): void {
+  const { [DECIDED]: take } = ctx as { readonly [DECIDED]?: ((decision: RouteDecision) => void) | undefined }
+  if (take === undefined) return
+  const shown = operands.map(({ text, value }) =>
+    value === undefined ? { text } : { text, value: short(value) },
+  )
+  take(freezeData({ ...decision, operands: shown }))
+}
+
+function short(value: Json): Json {
+  const text = JSON.stringify(value)
+  return text.length <= MAX_OPERAND ? (JSON.parse(text) as Json) : clipped(text, MAX_OPERAND)
+}
+
 /** Key under which a task registers the work that remains if a limit ends it. */
 export const LEAVES: unique symbol = Symbol.for("superstep.leaves") as never
 
@@ -75,6 +99,16 @@ export const SLOTS: unique symbol = Symbol.for("superstep.slots") as never
 /** Undefined for a run without a store. */
 export function slotsOf(ctx: Context): Pick<SlotKeeper, "take"> | undefined {
   return (ctx as { readonly [SLOTS]?: Pick<SlotKeeper, "take"> | undefined })[SLOTS]
+}
+
+/** Key under which a task finds what forks of its run changed of an agent. */
+export const AGENT_CHANGE: unique symbol = Symbol.for("superstep.agentChange") as never
+
+export function agentChange(ctx: Context, agent: string): AgentChange | undefined {
+  const { [AGENT_CHANGE]: changeOf } = ctx as {
+    readonly [AGENT_CHANGE]?: ((agent: string) => AgentChange | undefined) | undefined
+  }
+  return changeOf?.(agent)
 }
 
 /** Key under which a task counts the answered model calls of an agent, which select the next reply of a script. */

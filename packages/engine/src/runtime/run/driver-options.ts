@@ -1,8 +1,9 @@
 /** The options of a run's driver, the keeper that holds the run, and the driver's owner. */
-import type { RunId, RunStatus } from "../../core/index.ts"
+import type { RequestId, RunId, RunStatus } from "../../core/index.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
 import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { Clock } from "../ports/clock.ts"
+import type { Dispatcher } from "../ports/dispatcher.ts"
 import type { Store } from "../ports/store.ts"
 import type { Labels, Lease } from "../ports/stored.ts"
 import type { Telemetry } from "../ports/telemetry.ts"
@@ -32,10 +33,13 @@ export interface DriverOptions {
 export interface DriverKeeper {
   readonly places: Pick<Places, "take" | "leave"> | undefined
   readonly slots: SlotKeeper
+  readonly dispatcher: Dispatcher | undefined
   /** K4. Undefined while the leases are known to be valid; otherwise resolves when they are again. */
   sure(): Promise<void> | undefined
   /** A task of the run has control from now on. */
   enter(runId: RunId, node: string): void
+  /** Resolves when an answer to the question that was stored before the run was loaded is delivered. */
+  answering(runId: RunId, request: RequestId): Promise<void> | undefined
   report(runId: RunId, error: Error): void
 }
 

@@ -9,6 +9,8 @@ import {
   type Machine,
   type RequestId,
   type RunId,
+  type RunPaused,
+  type RunResumed,
   type RunStarted,
   type RunStatus,
   SuperstepError,
@@ -24,6 +26,7 @@ import {
   putEntry,
   removeEntry,
   removeMember,
+  requestOfTimer,
 } from "../../core/internal.ts"
 import { Journal } from "../journal/journal.ts"
 import type { FrameStart } from "../journal/journal-fold.ts"
@@ -35,7 +38,9 @@ import { Watchers } from "../journal/watchers.ts"
 import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { Clock } from "../ports/clock.ts"
-import type { LiveEvent } from "../ports/events.ts"
+import type { Dispatcher } from "../ports/dispatcher.ts"
+import { type LiveEvent, outerId } from "../ports/events.ts"
+import { Signal } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
 import type { Store } from "../ports/store.ts"
 import type { Labels, Lease, RunCreated } from "../ports/stored.ts"
@@ -76,6 +81,7 @@ export class Driver implements FrameHost {
   readonly row: RunRow | undefined
   readonly isProbe: boolean
   readonly slots: SlotKeeper | undefined
+  readonly dispatcher: Dispatcher | undefined
   context: unknown
   #requests: RunRequests | undefined
   #signals: RunSignals | undefined
@@ -102,6 +108,10 @@ export class Driver implements FrameHost {
   paidSteps: ReadonlySet<StepStart> = NO_MEMBERS
   /** Why the run cannot continue, and what to await before the error is reported. */
   #lost: { readonly error: unknown; readonly after: Promise<void> | undefined } | undefined
+  readonly #unpaused = new Signal()
+  #isResuming = false
+  /** Tasks that wait for the end of a pause before they begin a step or a call. */
+  #heldTasks: ReadonlySet<Task> = NO_MEMBERS
   /** Reject the promises that wait for the journal if the run stops. */
   #rejects: ReadonlySet<(error: unknown) => void> = NO_MEMBERS
 
@@ -116,6 +126,7 @@ export class Driver implements FrameHost {
     this.clock = options.clock
     this.isProbe = options.probe !== undefined
     this.slots = this.isProbe ? undefined : options.keeper?.slots
+    this.dispatcher = options.keeper?.dispatcher
     this.context = options.context
     this.row = store && new RunRow()
     this.#snapshots = store && new Snapshots(store)
@@ -209,9 +220,17 @@ export class Driver implements FrameHost {
   call(program: Program, entry: RunStarted, caller: Caller): void {
     const restored = this.restored?.take(frameKey(caller))
     if (restored !== undefined) {
-      Frame.restore(this, program, restored.started, restored, caller).resume()
+      const frame = Frame.restore(this, program, restored.started, restored, caller)
+      frame.resume()
+      this.#pauseWithRun(frame)
       this.restored?.noteChange()
-    } else if (!this.isProbe) Frame.start(this, program, entry, caller)
+    } else if (!this.isProbe) this.#pauseWithRun(Frame.start(this, program, entry, caller))
+  }
+
+  /** Called just before the pause: it began with the run paused. */
+  #pauseWithRun(frame: Frame): void {
+    const { pause } = this.root.machine
+    if (pause !== undefined) frame.pause({ reason: pause.reason, by: pause.by })
   }
 
   addReport(task: string, attempt: number, report: AgentReport): void {
@@ -239,6 +258,60 @@ export class Driver implements FrameHost {
     return this.#options.telemetry?.startRun({ runId: this.runId, workflow, path, parent, resumed, thread })
   }
 
+  // Pausing
+
+  /** Nothing may start: it is paused, or its resumption is not durable yet (M2). */
+  get isPaused(): boolean {
+    return this.#isResuming || this.#root?.machine.pause !== undefined
+  }
+
+  /** Nothing new starts from now on, also in sub-workflows. What executes is recorded when it ends. */
+  pause(why: Omit<RunPaused, "type" | "at">): void {
+    const { mail: _, ...below } = why
+    this.together(() => {
+      for (const [key, frame] of [...this.frames()]) frame.pause(key === "" ? why : below)
+    })
+  }
+
+  unpause(by: Omit<RunResumed, "type" | "at">): void {
+    const { mail: _, ...below } = by
+    this.#isResuming = true
+    this.together(() => {
+      for (const [key, frame] of [...this.frames()]) frame.unpause(key === "" ? by : below)
+    })
+    this.afterDurable(() => {
+      this.#isResuming = false
+      this.#effects.release()
+      this.#unpaused.notify()
+    })
+  }
+
+  /** The task is about to begin something. Resolves when the run is resumed, or has ended or stopped here. */
+  async unpaused(task: Task): Promise<void> {
+    this.#heldTasks = addMember(this.#heldTasks, task)
+    this.restPaused()
+    while (this.isPaused && this.#lost === undefined) await this.#unpaused.wait()
+    removeMember(this.#heldTasks, task)
+  }
+
+  /** Whether nothing executes, because the run is paused: every task that has started is held back. */
+  get isHeld(): boolean {
+    if (!this.isPaused) return false
+    const held = new Set([...this.#heldTasks, ...this.#effects.held()])
+    for (const [, { machine }] of this.frames()) {
+      for (const task of machine.tasks()) if (task.status === "running" && !held.has(task)) return false
+    }
+    return true
+  }
+
+  /** A paused run may have become idle without an entry. */
+  restPaused(): void {
+    if (!this.isHeld || this.isDraining) return
+    this.#owner.checkResult()
+    this.activity.leavePlaceLater()
+    this.#owner.idle()
+  }
+
   // Entries, and the effects that follow from them
 
   commit(frame: Frame, entry: Entry, effects: readonly Effect[], events: number): void {
@@ -252,7 +325,7 @@ export class Driver implements FrameHost {
     if (this.row !== undefined) {
       if (!isIntent(entry)) this.progress++
       this.row.follow(frame, entry, effects)
-      this.row.setStatus(this.#status(), this.root.machine)
+      this.row.setStatus(this.status, this.root.machine)
       this.activity.follow(this.row)
       const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
       this.#journal?.write(frame.key, entry, eventsAfter, work)
@@ -308,12 +381,17 @@ export class Driver implements FrameHost {
   clearTimer(frame: Frame, timer: TimerId): void {
     this.#effects.clearTimer(frame, timer)
   }
+  answering(frame: string, timer: TimerId): Promise<void> | undefined {
+    const request = requestOfTimer(timer)
+    return request && this.#keeper?.answering(this.runId, outerId(frame, request))
+  }
   /** A timer that is not part of the run's state: an attempt's time limit. */
   armTimer(at: number, callback: () => void): () => void {
     return this.clock.setTimer(at, callback)
   }
   /** When it continues by itself. */
   wakeAt(): number | undefined {
+    if (this.root.machine.pause !== undefined) return undefined
     let next: number | undefined
     for (const [, { machine }] of this.#allFrames()) {
       const at = machine.nextTimer()
@@ -372,9 +450,9 @@ export class Driver implements FrameHost {
   }
 
   /** The status of the run with all its sub-workflows. */
-  #status(): RunStatus {
+  get status(): RunStatus {
     const { machine } = this.root
-    if (machine.isOver()) return machine.status
+    if (machine.isOver() || machine.pause !== undefined) return machine.status
     if (this.activity.isBusy) return "running"
     for (const [, { machine }] of this.frames()) if (machine.status === "waiting") return "waiting"
     return "running"
@@ -414,6 +492,8 @@ export class Driver implements FrameHost {
     return !this.isDraining && this.isDurable
   }
   hasCaughtUp(): boolean {
+    // Its handlers continue when it is resumed.
+    if (this.isHeld) return true
     for (const [, frame] of this.frames()) if (!frame.hasCaughtUp()) return false
     return true
   }
@@ -460,6 +540,8 @@ export class Driver implements FrameHost {
     this.#effects.clearTimers()
     this.restored?.noteChange()
     this.#signals?.noteEnd()
+    this.#isResuming = false
+    this.#unpaused.notify()
     this.activity.leavePlace()
   }
 

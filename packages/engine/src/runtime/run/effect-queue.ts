@@ -3,7 +3,7 @@
  * effects that follow from one are queued behind it. The driver hands them over once their entry is durable (M2).
  */
 import type { Effect, Task, TimerId } from "../../core/index.ts"
-import { Fifo, NO_ENTRIES, putEntry, removeEntry } from "../../core/internal.ts"
+import { Fifo, NO_ENTRIES, NO_ITEMS, pushSized, putEntry, removeEntry } from "../../core/internal.ts"
 import type { Watchers } from "../journal/watchers.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Frame } from "./frame.ts"
@@ -26,6 +26,8 @@ interface EffectRun {
   readonly clock: Clock
   readonly watchers: Watchers
   readonly activity: { place(): Promise<void> | undefined }
+  /** Handlers are neither called nor resumed while the run is paused (M10). */
+  readonly isPaused: boolean
   /** Undefined while new work may start; otherwise resolves when that may have changed. */
   sure(): Promise<void> | undefined
   /** False if the task must not start: the run has stopped or only probes calls. Otherwise the task has control now. */
@@ -44,6 +46,8 @@ export class EffectQueue {
   #work: Fifo<Work> | undefined
   /** Work that was interrupted for timers and IO. */
   #interrupted: Work | undefined
+  /** Handlers to call and to resume when the paused run is resumed. After a restart its journal has them. */
+  #held: readonly Work[] = NO_ITEMS
   isDraining = false
   #tasksThisTurn = 0
   #timers: ReadonlyMap<string, () => void> = NO_ENTRIES
@@ -118,6 +122,10 @@ export class EffectQueue {
       const effect = effects[i] as Effect
       switch (effect.type) {
         case "start":
+          if (run.isPaused) {
+            this.#hold({ frame, effects: [effect], eventsBefore: seq, eventsAfter: seq, at, done: 0 })
+            break
+          }
           if (this.#tasksThisTurn >= TASKS_PER_TURN || run.sure() !== undefined) {
             return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
           }
@@ -127,6 +135,10 @@ export class EffectQueue {
           watchers.emit(frame, ++seq, at, effect.event)
           break
         case "resume":
+          if (run.isPaused) {
+            this.#hold({ frame, effects: [effect], eventsBefore: seq, eventsAfter: seq, at, done: 0 })
+            break
+          }
           if (run.activity.place() !== undefined) {
             return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
           }
@@ -155,6 +167,23 @@ export class EffectQueue {
     return true
   }
 
+  #hold(work: Work): void {
+    this.#held = pushSized(this.#held, work)
+  }
+
+  /** The run is resumed: what was held back follows. */
+  release(): void {
+    const held = this.#held
+    this.#held = NO_ITEMS
+    for (const work of held) this.add(work)
+  }
+
+  /** Tasks whose handlers were not called, because the run is paused. */
+  *held(): Generator<Task> {
+    for (const { effects } of this.#held)
+      for (const effect of effects) if (effect.type === "start") yield effect.task
+  }
+
   /** After timers and IO; and not before the lease is known to be valid (K4). */
   #performLater(rest: Work): false {
     this.#interrupted = rest
@@ -178,6 +207,7 @@ export class EffectQueue {
 
   #setTimer(frame: Frame, timer: TimerId, at: number): void {
     const key = `${frame.key} ${timer}`
+    this.#timers.get(key)?.()
     const cancel = this.#run.clock.setTimer(at, () => {
       removeEntry(this.#timers, key)
       frame.fireTimer(timer)
@@ -199,6 +229,7 @@ export class EffectQueue {
   /** The run has stopped: drops queued work. */
   dropWork(): void {
     this.#work = undefined
+    this.#held = NO_ITEMS
   }
 }
 

@@ -422,3 +422,34 @@ describe("a question that escalates", () => {
     }
   })
 })
+
+describe("a question that somebody passes on", () => {
+  test("is the other one's, with a note; its deadline and who is asked after that stay", async () => {
+    const clock = manualClock(1_000)
+    const store = memoryStore()
+    const run = asking().run(1, { clock, store, runId: "r" })
+    const [first] = (await run).requests
+    expect(await run.escalate("r1", { to: "max", note: "Ask him.", by: "ann" })).toBe("taken")
+    const passed = { ...first, to: "max", note: "Ask him.", escalatedBy: "ann" }
+    expect((await run).requests).toEqual([passed])
+    expect(await store.requests({})).toMatchObject([
+      { id: "r1", to: "max", note: "Ask him.", outcome: "open" },
+    ])
+    await clock.advance(100)
+    expect(asked((await run).requests)).toEqual([["bob", 1_300]])
+    await run.respond("r1", "yes", { by: "max" })
+    expect((await run).status).toBe("completed")
+    const entries = (await store.read("r", 0)).map(({ entry }) => entry.type)
+    expect(entries).toContain("request.escalated")
+    await expect(run.escalate("r1", { to: "eve" })).rejects.toMatchObject({ code: "REQUEST_ANSWERED" })
+  })
+
+  test("needs somebody to pass it to, and has to be open", async () => {
+    const run = asking().run(1, { clock: manualClock() })
+    await run
+    for (const bad of [{}, { to: "" }, { to: 1 }, { to: "a", extra: 1 }, null]) {
+      await expect(run.escalate("r1", bad as never)).rejects.toMatchObject({ code: "OPTION_INVALID" })
+    }
+    await expect(run.escalate("r9", { to: "max" })).rejects.toMatchObject({ code: "REQUEST_UNKNOWN" })
+  })
+})

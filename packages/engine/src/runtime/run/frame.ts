@@ -15,6 +15,8 @@ import {
   Machine,
   type OpenRequest,
   type RequestId,
+  type RunPaused,
+  type RunResumed,
   type RunStarted,
   type SourcedUsage,
   type StepStarted,
@@ -41,7 +43,8 @@ import { leftByTasks, noticesOf } from "./left-work.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
 import { rememberThrown } from "./result.ts"
 import type { Call } from "./task-calls.ts"
-import { attemptOf, type TaskFrame } from "./task-run.ts"
+import type { TaskFrame } from "./task-frame.ts"
+import { attemptOf } from "./task-run.ts"
 
 /** The task that waits for a sub-workflow. */
 export interface Caller extends Call {
@@ -67,6 +70,8 @@ export interface FrameHost extends TaskHost {
   enqueue(frame: Frame, effects: readonly Effect[]): void
   call(program: Program, entry: RunStarted, caller: Caller): void
   clearTimer(frame: Frame, timer: TimerId): void
+  /** Resolves when the answer to the question whose deadline this is, is delivered. Undefined if none is on its way. */
+  answering(frame: string, timer: TimerId): Promise<void> | undefined
   emitLive(frame: Frame, event: LiveEvent): void
   report(frame: Frame, task: Task, error: SuperstepError): void
   respond(id: RequestId, value: unknown, by: string): Promise<void>
@@ -468,7 +473,11 @@ export class Frame implements TaskFrame {
   }
 
   fireTimer(timer: string): void {
-    if (!this.machine.hasTimer(timer)) return
+    // A resumed run sets its timers again.
+    if (!this.machine.hasTimer(timer) || this.machine.pause !== undefined) return
+    // An answer that was stored before the run was loaded comes before its deadline, as a signal does.
+    const answering = this.host.answering(this.key, timer)
+    if (answering !== undefined) return void answering.then(() => this.fireTimer(timer))
     const { catchUp } = this.host
     if (timer === RUN_TIMER && catchUp.isBehind) return catchUp.afterwards(() => this.fireTimer(timer))
     this.apply({ type: "timer.fired", at: this.host.now(), timer })
@@ -482,6 +491,15 @@ export class Frame implements TaskFrame {
     if (this.machine.isOver()) return
     const at = this.host.now()
     this.apply({ type: "run.cancelled", at, reason, ...(mail === undefined ? {} : { mail }) })
+  }
+
+  pause(why: Omit<RunPaused, "type" | "at">): void {
+    if (this.machine.isOver() || this.machine.pause !== undefined) return
+    this.apply({ type: "run.paused", at: this.host.now(), ...why })
+  }
+
+  unpause(by: Omit<RunResumed, "type" | "at">): void {
+    if (this.machine.pause !== undefined) this.apply({ type: "run.resumed", at: this.host.now(), ...by })
   }
 
   /** The machine has ended: the caller gets the outcome. */

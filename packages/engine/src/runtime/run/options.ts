@@ -55,6 +55,8 @@ export interface RunOptions {
   /** Milliseconds the run may take; after that it ends with status `limit`. */
   readonly timeout?: number | undefined
   readonly budget?: Budget | undefined
+  /** W3C `traceparent` of the caller: the spans of the run belong to its trace, also after a restart. */
+  readonly trace?: string | undefined
   /** Initial values of shared state, by channel key. */
   readonly state?: { readonly [key: string]: unknown } | undefined
   /** Keeps the journal; without a store the journal exists only in memory. */
@@ -70,9 +72,19 @@ export interface ResumeOptions extends Pick<RunOptions, "signal" | "clock" | "te
   readonly takeOver?: boolean | undefined
 }
 
+export interface PauseOptions {
+  /** Why, for those who see the run. */
+  readonly reason?: string | undefined
+  /** Who pauses or resumes it. */
+  readonly by?: string | undefined
+}
+
 export interface RunResult<Out = unknown, State = AnyState> {
   readonly runId: RunId
-  /** `waiting` when the run waits for a person or a signal: `run.respond` or `run.signal`, then await it again. */
+  /**
+   * `waiting` when the run waits for a person or a signal: `run.respond` or `run.signal`, then await it again. `paused` when
+   * somebody paused it: resume it, then await it again.
+   */
   readonly status: Exclude<RunStatus, "running">
   readonly outputs: Out[]
   readonly state: State
@@ -136,8 +148,20 @@ const generator = new V7Generator({ nextUint32: () => Math.floor(Math.random() *
 
 /** A UUID that sorts by time. It is not a secret, so its random part need not come from the operating system. */
 export function newRunId(): RunId {
-  const id = generator.generate().toString()
-  // The library concatenates it digit by digit, so every run would keep 25 strings: reading a character flattens it.
-  id.charCodeAt(0)
-  return id
+  return uuidText(generator.generate().bytes)
+}
+
+const DIGITS = Buffer.from("0123456789abcdef")
+const text = Buffer.alloc(36, "-")
+
+/** The library's own text is a chain of 36 strings, of a kilobyte. */
+function uuidText(bytes: Readonly<Uint8Array>): string {
+  let at = 0
+  for (let i = 0; i < 16; i++) {
+    if (i === 4 || i === 6 || i === 8 || i === 10) at++
+    const byte = bytes[i] as number
+    text[at++] = DIGITS[byte >>> 4] as number
+    text[at++] = DIGITS[byte & 15] as number
+  }
+  return text.toString("latin1")
 }

@@ -1,9 +1,16 @@
 /** Validates a question that a handler asks, and converts it for the journal. */
-import { type Escalation, type Json, type RequestSpec, SuperstepError } from "../../core/index.ts"
+import {
+  type Escalation,
+  type Json,
+  type RequestId,
+  type RequestSpec,
+  SuperstepError,
+} from "../../core/index.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Question } from "../ports/program.ts"
+import type { EscalateCommand, EscalateOptions } from "../ports/stored.ts"
 import { jsonSchemaOf, ownValue, type Schema, type Validated, type ValueLimit } from "../ports/values.ts"
-import { type OptionNames, unknownOption } from "./options.ts"
+import { isOptions, type OptionNames, unknownOption } from "./options.ts"
 
 const QUESTION: OptionNames<Question> = {
   prompt: true,
@@ -70,6 +77,19 @@ function checkName(to: unknown, prompt: string): void {
   if (typeof to === "string" && to !== "") return
   const text = `The question "${prompt}" needs a non-empty string in "to", not ${JSON.stringify(to)}.`
   throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
+}
+
+const ESCALATE: OptionNames<EscalateOptions> = { to: true, note: true, by: true }
+
+/** Callers may be untyped. */
+export function escalateCommand(request: RequestId, options: EscalateOptions): EscalateCommand {
+  const problem = isOptions(options)
+    ? (unknownOption(options, ESCALATE) ??
+      (typeof options.to === "string" && options.to !== "" ? undefined : "to must be a non-empty string"))
+    : 'the options are an object such as { to: "ada" }'
+  if (problem !== undefined) throw new SuperstepError("OPTION_INVALID", `Bad escalation: ${problem}.`)
+  const { to, note, by } = options
+  return { type: "escalate", request, to, note, by }
 }
 
 function escalateInvalid(prompt: string, why: string): SuperstepError {

@@ -19,16 +19,16 @@ export function resultOf(
   { requests, waits }: Pick<RunResult, "requests" | "waits">,
   agents: RunResult["agents"] = [],
 ): RunResult {
-  const status = machine.isOver() ? machine.status : "waiting"
+  const status = machine.isOver() || machine.pause !== undefined ? machine.status : "waiting"
   const result: RunResult = {
     runId,
     status: status as RunResult["status"],
-    outputs: [...machine.outputs],
+    outputs: machine.outputs.slice(),
     state: machine.allState(),
-    ...(machine.error === undefined ? {} : { error: endingError(machine.error) }),
+    ...(machine.error && { error: endingError(machine.error) }),
     requests,
     waits,
-    undelivered: [...machine.undelivered],
+    undelivered: machine.undelivered.slice(),
     usage: machine.usage,
     supersteps: machine.superstep,
   }

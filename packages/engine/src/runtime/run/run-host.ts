@@ -14,21 +14,21 @@ import {
   SuperstepError,
   type TimerId,
 } from "../../core/index.ts"
-import { NO_ITEMS, pushSized } from "../../core/internal.ts"
+import { NO_ITEMS, omitUndefined, pushSized } from "../../core/internal.ts"
 import type { EventStream } from "../journal/event-stream.ts"
 import { gapAt } from "../journal/event-stream.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
 import type { RunEvent } from "../ports/events.ts"
 import type { LiveListener, LiveQuery, LiveSubscription } from "../ports/live-channel.ts"
-import { deferred } from "../ports/maybe-promise.ts"
+import { deferred, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
-import { runOver, type Store } from "../ports/store.ts"
-import type { Lease, RunCreated } from "../ports/stored.ts"
+import { runNotPaused, runOver, runPaused, type Store } from "../ports/store.ts"
+import type { EscalateCommand, Lease, RunCreated } from "../ports/stored.ts"
 import { Driver } from "./driver.ts"
 import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
 import { Frame } from "./frame.ts"
-import type { OpenWait, RunResult } from "./options.ts"
+import type { OpenWait, PauseOptions, RunResult } from "./options.ts"
 import { resultOf, waitsOf } from "./result.ts"
 import type { IncomingSignal } from "./run-signals.ts"
 
@@ -213,6 +213,11 @@ export class RunHost implements DriverOwner {
     return this.#driver.respond(id, value, by, mail)
   }
 
+  /** Passes a question on, perhaps on request of `mail`. Resolves when that is durable. */
+  escalate(command: EscalateCommand, mail?: string): Promise<void> {
+    return this.#driver.requests.escalate(command, mail)
+  }
+
   /** Accepts a signal. Resolves when it is durable. */
   signal(signal: IncomingSignal): Promise<void> {
     return this.#driver.signals.receive(signal)
@@ -224,10 +229,31 @@ export class RunHost implements DriverOwner {
 
   /** Cancels the run, perhaps on request of `mail`. Resolves when that is durable. */
   async cancel(reason: string | undefined, mail?: string): Promise<void> {
-    if (this.failure !== undefined) throw this.failure
-    if (this.isOver) throw runOver({ runId: this.runId, status: this.root.machine.status })
+    this.#checkLive()
     this.root.cancel(reason, mail)
     await this.durable()
+  }
+
+  /** Pauses the run, perhaps on request of `mail`. Resolves when that is durable. Rejects if it is paused already. */
+  async pause(why: PauseOptions, mail?: string): Promise<void> {
+    this.#checkLive()
+    if (this.root.machine.pause !== undefined) throw runPaused(this.runId)
+    this.#driver.pause(omitUndefined({ ...why, mail }))
+    await this.durable()
+    this.#driver.restPaused()
+  }
+
+  /** Resumes a paused run, perhaps on request of `mail`. Resolves when that is durable. Rejects if it is not paused. */
+  async unpause({ by }: Pick<PauseOptions, "by">, mail?: string): Promise<void> {
+    this.#checkLive()
+    if (this.root.machine.pause === undefined) throw runNotPaused(this.runId, this.#driver.status)
+    this.#driver.unpause(omitUndefined({ by, mail }))
+    await this.durable()
+  }
+
+  #checkLive(): void {
+    if (this.failure !== undefined) throw this.failure
+    if (this.isOver) throw runOver({ runId: this.runId, status: this.root.machine.status })
   }
 
   // The result
@@ -253,9 +279,14 @@ export class RunHost implements DriverOwner {
     return this.isOver && this.#driver.isQuiet
   }
 
-  /** The run waits for a person or a signal, and nothing else is in progress: no task, no step, no sub-workflow. */
+  /**
+   * The run is paused, or waits for a person or a signal, and nothing else is in progress: no task, no step, no
+   * sub-workflow.
+   */
   #isWaiting(): boolean {
-    return this.#driver.isAtRest && (this.requests().length > 0 || this.#waits().length > 0)
+    const { pause } = this.root.machine
+    if (!this.#driver.isAtRest) return false
+    return pause !== undefined || this.requests().length > 0 || this.#waits().length > 0
   }
 
   #waits(): readonly OpenWait[] {
@@ -338,8 +369,8 @@ export class RunHost implements DriverOwner {
   }
 
   /** Records in the row that a restored run is idle again. */
-  noteIdle(): void {
-    this.#driver.activity.noteIdle()
+  noteIdle(): MaybePromise<void> {
+    return this.#driver.activity.noteIdle()
   }
 
   /** Whether every handler waits again for what its task waits for, after a restart. */

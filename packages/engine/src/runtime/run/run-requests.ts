@@ -1,6 +1,7 @@
 /** The open questions of a run and of everything below it, under ids that are unique in the run. */
 import { type Json, type OpenRequest, type RequestId, SuperstepError, type Task } from "../../core/index.ts"
 import { outerId } from "../ports/events.ts"
+import type { EscalateCommand } from "../ports/stored.ts"
 import { ownValue, type Schema, type ValueLimit, validate } from "../ports/values.ts"
 import type { Frame } from "./frame.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
@@ -55,18 +56,43 @@ export class RunRequests {
     const host = this.#host
     if (host.failure !== undefined) throw host.failure
     const owned = ownValue(value, host, () => `The answer to request "${id}"`)
-    // An answer in progress counts as work: callers that await the run now get its outcome.
+    await this.#withFrame(id, () => this.#answer(id, owned, by, mail))
+    await host.durable()
+  }
+
+  /** Acts once the workflow that asked is there. */
+  async #withFrame(id: RequestId, act: () => Promise<void>): Promise<void> {
+    const host = this.#host
+    if (host.failure !== undefined) throw host.failure
+    // What is in progress counts as work: callers that await the run now get its outcome.
     host.changeBusy(1)
     try {
       // After a restart, the sub-workflow that asked may not have been called again yet.
       const frame = id.slice(0, Math.max(id.lastIndexOf("/"), 0))
       await host.restored?.called(frame, () => host.failure !== undefined || host.isOver)
       if (host.failure !== undefined) throw await host.lostError()
-      await this.#answer(id, owned, by, mail)
+      await act()
     } finally {
       host.changeBusy(-1)
       host.checkResult()
     }
+  }
+
+  /** Passes an open question on to another person, perhaps on request of `mail`. Resolves when that is durable. */
+  async escalate({ request: id, to, note, by }: EscalateCommand, mail?: string): Promise<void> {
+    const host = this.#host
+    await this.#withFrame(id, async () => {
+      const { frame, request } = this.#find(id)
+      frame.apply({
+        type: "request.escalated",
+        at: frame.host.now(),
+        request: request.id,
+        to,
+        ...(note === undefined ? {} : { note }),
+        ...(by === undefined ? {} : { by }),
+        ...(mail === undefined ? {} : { mail }),
+      })
+    })
     await host.durable()
   }
 

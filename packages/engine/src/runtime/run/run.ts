@@ -5,27 +5,20 @@ import { EventMerge } from "../journal/event-merge.ts"
 import type { EventStream } from "../journal/event-stream.ts"
 import { replayEvents } from "../journal/replay-events.ts"
 import { checkThreadState, lastingState, type ThreadAtStart, threadAtStart } from "../journal/thread.ts"
-import {
-  type ContextOf,
-  claimAndRestoreRun,
-  type RunEnvironment,
-  restoreRun,
-  runQuarantined,
-  runUnknown,
-} from "../lease/claim-run.ts"
+import { type ContextOf, claimAndRestoreRun, type RunEnvironment, runUnknown } from "../lease/claim-run.ts"
 import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
-import { type Keeper, keeperOf, runHeld } from "../lease/keeper.ts"
-import { type Clock, systemClock } from "../ports/clock.ts"
+import type { Keeper } from "../lease/keeper.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
 import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { AnyState, Program } from "../ports/program.ts"
-import { runTaken } from "../ports/store.ts"
-import { hasEnded, type StoredRun } from "../ports/stored.ts"
-import { currentTelemetry } from "../ports/telemetry.ts"
+import type { EscalateOptions } from "../ports/stored.ts"
 import { ownValue } from "../ports/values.ts"
-import type { CancelOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts"
+import { environmentOf, type HandleEnvironment, type Kept } from "./handle-environment.ts"
+import type { CancelOptions, PauseOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts"
 import { newRunId } from "./options.ts"
+import { escalateCommand } from "./question.ts"
 import { RunError } from "./result.ts"
+import { resumeRun } from "./resume-run.ts"
 import { RunHost } from "./run-host.ts"
 import {
   deadlineOf,
@@ -43,12 +36,10 @@ import {
   portProblem,
   runStarted,
   valueBytesOf,
+  withVersion,
 } from "./start.ts"
 
 const NEVER = () => {}
-
-/** Loads a run into this process. */
-type ClaimRun = (run: StoredRun) => Promise<RunHost | undefined>
 
 /**
  * A promise that you can await again: a run that waited for a person has another result after the answer. So `then` asks the
@@ -101,46 +92,59 @@ export class Run<Out = unknown, State = AnyState>
     if (problem !== undefined) return Run.#refused(program, problem)
     const environment = environmentOf(options, kept)
     const run = new Run<Out, State>(program, options.runId ?? newRunId(), environment)
-    const named = options.store !== undefined && (options.runId !== undefined || options.key !== undefined)
-    const { thread, onBusy = "reject" } = options
-    const waits = options.store !== undefined && thread !== undefined && onBusy !== "reject"
-    const keepsEarly = options.store === undefined && !streaming
-    const openHost = () => {
-      const { store, labels } = options
-      const { keeper, clock, telemetry, onGraphChange } = environment
-      run.#host = new RunHost({
-        runId: run.id,
-        store,
-        labels,
-        keeper,
-        clock,
-        telemetry,
-        onGraphChange,
-        keepsEarly,
-      })
-      // Watched before anything starts: a model call that begins unwatched is not streamed.
-      if (streaming) run.#stream = run.#host.watch()
-    }
-    openHost()
-    run.#begin(() => {
-      const own = ownOptions(program, options)
-      const owned = ownInput(program, input, valueBytesOf(program, own.limits))
-      const start = () =>
-        andThen(fromUser(checkInput(program, owned)), () =>
-          andThen(environment.keeper?.admit(), () =>
-            andThen(threadAtStart(own), (thread) =>
-              andThen(run.#contextAtStart(own, environment.contextOf), (context) =>
-                run.#startHere(owned, own, thread, context),
-              ),
-            ),
-          ),
-        )
-      const begin = () => (named ? run.#startOrJoin(start, owned) : start())
-      if (!waits) return begin()
-      return run.#startInTurn({ thread, onBusy, runId: run.id, key: options.key }, begin, openHost)
-    }, options.signal)
+    run.#openHost(options, streaming)
+    run.#begin(() => run.#startWith(input, options, streaming), options.signal)
     if (run.#begun !== undefined) environment.keeper?.begins(run.id, run.#begun)
     return run
+  }
+
+  #openHost({ store, labels }: RunOptions, streaming: boolean): void {
+    const { keeper, clock, telemetry, onGraphChange } = this.#environment
+    this.#host = new RunHost({
+      runId: this.id,
+      store,
+      labels: withVersion(this.#program as Program, labels),
+      keeper,
+      clock,
+      telemetry,
+      onGraphChange,
+      keepsEarly: store === undefined && !streaming,
+    })
+    // Watched before anything starts: a model call that begins unwatched is not streamed.
+    if (streaming) this.#stream = this.#host.watch()
+  }
+
+  #startWith(input: unknown, options: RunOptions, streaming: boolean): MaybePromise<void> {
+    const program = this.#program as Program
+    const own = ownOptions(program, options)
+    const owned = ownInput(program, input, valueBytesOf(program, own.limits))
+    if (options.store === undefined) return this.#checkAndStart(owned, own)
+    return this.#startInStore(owned, own, () => this.#openHost(options, streaming))
+  }
+
+  #startInStore(input: Json, options: RunOptions, openHost: () => void): MaybePromise<void> {
+    const { runId, key, thread, onBusy = "reject" } = options
+    const isNamed = runId !== undefined || key !== undefined
+    const start = () => this.#checkAndStart(input, options)
+    const begin = () => (isNamed ? this.#startOrJoin(start, input) : start())
+    if (thread === undefined || onBusy === "reject") return begin()
+    return this.#startInTurn({ thread, onBusy, runId: this.id, key }, begin, openHost)
+  }
+
+  #checkAndStart(input: Json, options: RunOptions): MaybePromise<void> {
+    const { keeper, contextOf } = this.#environment
+    const checked = fromUser(checkInput(this.#program as Program, input))
+    const isReady = checked === undefined && keeper === undefined && contextOf === undefined
+    if (isReady && options.thread === undefined) return this.#startHere(input, options, undefined, undefined)
+    return andThen(checked, () =>
+      andThen(keeper?.admit(), () =>
+        andThen(threadAtStart(options), (thread) =>
+          andThen(this.#contextAtStart(options, contextOf), (context) =>
+            this.#startHere(input, options, thread, context),
+          ),
+        ),
+      ),
+    )
   }
 
   /** A run that `enqueue` creates, and that is claimed when its limits admit it. */
@@ -208,6 +212,7 @@ export class Run<Out = unknown, State = AnyState>
       limits: options.limits,
       timeout: options.timeout ?? program.timeout,
       budget: options.budget ?? program.budget,
+      trace: options.trace,
       thread: thread && { id: thread.id, version: thread.version },
       context,
     })
@@ -279,7 +284,7 @@ export class Run<Out = unknown, State = AnyState>
     run.#begin(async () => {
       checkResumeOptions(options)
       if (environment.keeper === undefined) throw runUnknown(runId)
-      run.#host = await resumed(program, runId, environment as RunEnvironment, options.takeOver ?? false)
+      run.#host = await resumeRun(program, runId, environment as RunEnvironment, options.takeOver ?? false)
     }, options.signal)
     return run
   }
@@ -350,7 +355,12 @@ export class Run<Out = unknown, State = AnyState>
     onResult?: ((result: RunResult<Out, State>) => A | PromiseLike<A>) | null,
     onError?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.result.then(unlessFailed<Out, State>).then(onResult, onError)
+    return this.result.then((result) => {
+      if (!hasFailed(result)) return typeof onResult === "function" ? onResult(result) : (result as A)
+      const error = new RunError(result as RunResult)
+      if (typeof onError === "function") return onError(error)
+      throw error
+    }, onError)
   }
 
   /** Ends the run at once; the signals of its handlers are aborted. A run that has ended stays as it is. */
@@ -379,6 +389,43 @@ export class Run<Out = unknown, State = AnyState>
   }
 
   /**
+   * Pauses the run, wherever it executes: it starts no task, step or sub-workflow until `resume`. What executes finishes and is
+   * recorded. Resolves when the pause is recorded; awaiting the run then resolves once nothing executes. `stored`: the process
+   * that executes the run did not answer within `timeout`; it pauses the run when it reads its mail.
+   */
+  async pause(options: PauseOptions & CancelOptions = {}): Promise<Delivery> {
+    const { timeout, ...why } = options
+    return await this.#changePause("RUN_PAUSED", async (run) => {
+      if (run instanceof FollowedRun) return await run.pause(why, timeout)
+      await run.pause(why)
+      return "taken"
+    })
+  }
+
+  /** Continues a paused run. Resolves when that is recorded. A run that is not paused stays as it is. */
+  async resume(options: Pick<PauseOptions, "by"> & CancelOptions = {}): Promise<Delivery> {
+    const { timeout, ...by } = options
+    return await this.#changePause("RUN_NOT_PAUSED", async (run) => {
+      if (run instanceof FollowedRun) return await run.unpause(by, timeout)
+      await run.unpause(by)
+      return "taken"
+    })
+  }
+
+  async #changePause(
+    done: string,
+    change: (run: RunHost | FollowedRun) => Promise<Delivery>,
+  ): Promise<Delivery> {
+    await this.#begun
+    try {
+      return await this.#wherever(change)
+    } catch (error) {
+      if (isSuperstepError(error, done)) return "taken"
+      throw error
+    }
+  }
+
+  /**
    * Answers an open request. Rejects, and records nothing, if the id is unknown or answered or the value does not match the
    * schema. `stored`: no process executes the run, and the answer waits for one that does.
    */
@@ -392,6 +439,16 @@ export class Run<Out = unknown, State = AnyState>
     const owned = ownValue(value, anySize, () => `The answer to request "${id}"`)
     if (this.#begun !== undefined) await this.#begun
     return await this.#wherever(async (run) => (await run.respond(id, owned, options.by)) ?? "taken")
+  }
+
+  /**
+   * Passes an open request on to another person. Its deadline stays as it is. `stored`: no process executes the run, and the
+   * next one that does passes it on.
+   */
+  async escalate(id: RequestId, options: EscalateOptions): Promise<Delivery> {
+    const command = escalateCommand(id, options)
+    if (this.#begun !== undefined) await this.#begun
+    return await this.#wherever(async (run) => (await run.escalate(command)) ?? "taken")
   }
 
   /**
@@ -522,77 +579,11 @@ export class Run<Out = unknown, State = AnyState>
   }
 }
 
-/** Throws for a run that failed, was cancelled or hit a limit. */
-function unlessFailed<Out, State>(result: RunResult<Out, State>): RunResult<Out, State> {
-  if (result.status !== "completed" && result.status !== "waiting") throw new RunError(result as RunResult)
-  return result
+/** Whether the run failed, was cancelled or hit a limit. */
+function hasFailed({ status }: Pick<RunResult, "status">): boolean {
+  return status !== "completed" && status !== "waiting" && status !== "paused"
 }
 
 function reasonOf(signal: AbortSignal): string {
   return signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
-}
-
-/** A runtime's own keeper, claim function and contexts. */
-type Kept = Pick<HandleEnvironment, "keeper" | "claim" | "contextOf">
-
-interface HandleEnvironment extends Omit<RunEnvironment, "keeper"> {
-  readonly keeper: Keeper | undefined
-  readonly claim?: ClaimRun | undefined
-}
-
-function environmentOf(
-  { store, clock, telemetry, context, onGraphChange }: RunOptions & Pick<ResumeOptions, "onGraphChange">,
-  kept?: Kept,
-): HandleEnvironment {
-  return {
-    keeper: kept?.keeper ?? (store && keeperOf(store)),
-    claim: kept?.claim,
-    clock: clock ?? systemClock,
-    telemetry: telemetry ?? currentTelemetry(),
-    onGraphChange,
-    contextOf: kept?.contextOf ?? (context === undefined ? undefined : () => context),
-  }
-}
-
-/** The run in this process. Throws RUN_HELD if another process executes it, once its holder is known to be alive. */
-async function resumed(
-  program: Program,
-  runId: RunId,
-  environment: RunEnvironment,
-  takeOver: boolean,
-): Promise<RunHost> {
-  const { keeper, clock } = environment
-  let seen: number | undefined
-  for (;;) {
-    const here = await keeper.hostAfterGate(runId)
-    if (here !== undefined && !takeOver) return sameProgram(here, program)
-    here?.stop(runTaken(runId))
-    const row = await keeper.store.run(runId)
-    if (row === undefined) throw runUnknown(runId)
-    if (hasEnded(row)) return await restoreRun(program, row, undefined, environment)
-    if (row.status === "quarantined") throw runQuarantined(row)
-    const holder = takeOver ? undefined : await keeper.isHeldElsewhere(row)
-    if (holder === undefined) {
-      const host = await claimAndRestoreRun(program, row, environment)
-      if (host !== undefined) return sameProgram(host, program)
-      // Its limits may not admit it yet.
-      if (row.flow !== undefined) await later(clock)
-    } else {
-      const isAlive = keeper.watch.isHere(holder) || (seen !== undefined && holder.beat !== seen)
-      if (isAlive) throw runHeld(runId, holder)
-      seen = holder.beat
-      await later(clock)
-    }
-  }
-}
-
-function later(clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.setTimer(clock.now() + 250, resolve))
-}
-
-/** A run that executes in this process is not started again: resuming it returns the existing one. */
-function sameProgram(host: RunHost, program: Program): RunHost {
-  if (host.root.program === program) return host
-  const text = `Run "${host.runId}" is being executed by this process, with another version of workflow "${program.graph.name}". Wait for it, or resume it with takeOver: true.`
-  throw new SuperstepError("RUN_HELD", text, { run: host.runId })
 }

@@ -337,7 +337,7 @@ test("crashes and retries: every accepted signal is taken once, in order", async
     )
     .build()
   const signals = ["a", "b", "a", "b", "a"].map((name, value) => ({ name, value }))
-  for (let seed = 1; seed <= 80; seed++) {
+  for (let seed = 1; seed <= 16; seed++) {
     const faults = { crash: 4, takeOver: 0.3, fail: 0.2, duplicateTimers: 0.2 }
     const { result, journal } = await simulate(both, null, { seed, signals, faults })
     const received = journal.filter(({ entry }) => entry.type === "signal.received")

@@ -12,12 +12,12 @@ import {
   signatureOf,
   writeProblem,
 } from "../../core/index.ts"
-import { canonicalJson } from "../../core/internal.ts"
+import { canonicalJson, NO_ITEMS } from "../../core/internal.ts"
 import { nearest } from "../../text/index.ts"
 import { checkThread } from "../journal/thread.ts"
 import type { Program, ProgramNode } from "../ports/program.ts"
 import type { Store } from "../ports/store.ts"
-import { labelsProblem } from "../ports/stored.ts"
+import { labelsProblem, VERSION_LABEL } from "../ports/stored.ts"
 import { ownGiven, validate } from "../ports/values.ts"
 import type { ResumeOptions, RunOptions } from "./options.ts"
 import { isOptions, type OptionNames, shown, unknownOption } from "./options.ts"
@@ -27,8 +27,7 @@ export function runStarted(
   runId: RunId,
   input: Json,
   at: number,
-  options: Pick<RunOptions, "limits" | "budget" | "state" | "timeout"> & {
-    readonly trace?: string | undefined
+  options: Pick<RunOptions, "limits" | "budget" | "state" | "timeout" | "trace"> & {
     readonly thread?: RunStarted["thread"]
     readonly context?: unknown
   },
@@ -116,9 +115,13 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
   )
 }
 
-const NO_LIMITS: Limits = Object.freeze({})
 const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency", "valueBytes"])
 const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
+
+/** Options that must be non-empty strings. */
+const NAMES = ["runId", "key", "thread", "trace"] as const
+/** Options that must be objects. */
+const OBJECTS = ["limits", "budget", "state", "labels"] as const
 
 /**
  * The run's own options. Callers may be untyped, so options are checked before anything starts; callers may reuse them, so
@@ -126,8 +129,9 @@ const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
  */
 export function ownOptions(program: Program, options: RunOptions): RunOptions {
   checkNames(options)
-  const { runId, key, thread, onBusy, labels, context, signal, limits, timeout, budget, state } = options
-  for (const name of ["runId", "key", "thread"] as const) {
+  const { runId, key, thread, onBusy, labels, context, signal, limits, timeout, budget, state, trace } =
+    options
+  for (const name of NAMES) {
     const value = options[name]
     if (value !== undefined && (typeof value !== "string" || value === "")) {
       throw optionInvalid(`${name} must be a non-empty string, not ${JSON.stringify(value)}`)
@@ -144,17 +148,24 @@ export function ownOptions(program: Program, options: RunOptions): RunOptions {
     key,
     thread,
     onBusy,
-    labels: labels && { ...labels },
+    labels: withVersion(program, labels),
     context,
     signal,
     limits: limits && Object.freeze({ ...limits }),
     timeout,
     budget: budget && Object.freeze({ ...budget }),
+    trace,
     state: state && ownState(program, state, valueBytesOf(program, limits)),
     store,
     clock,
     telemetry,
   }
+}
+
+/** The labels of a run, with the version of its workflow if that has one. */
+export function withVersion({ version }: Program, labels: RunOptions["labels"]): RunOptions["labels"] {
+  if (version === undefined) return labels && { ...labels }
+  return { ...labels, [VERSION_LABEL]: version }
 }
 
 function ownState(
@@ -179,6 +190,7 @@ export const RUN_OPTIONS: OptionNames<RunOptions> = {
   limits: true,
   timeout: true,
   budget: true,
+  trace: true,
   state: true,
   store: true,
   clock: true,
@@ -197,7 +209,7 @@ const RESUME: OptionNames<ResumeOptions> = {
 function checkNames(options: RunOptions): void {
   const unknown = unknownOption(options, RUN_OPTIONS)
   if (unknown !== undefined) throw optionInvalid(unknown)
-  for (const name of ["limits", "budget", "state", "labels"] as const) {
+  for (const name of OBJECTS) {
     const value = options[name]
     if (value !== undefined && !isOptions(value)) {
       throw optionInvalid(`${name} must be an object, not ${shown(value)}`)
@@ -245,7 +257,8 @@ function checkOnBusy({ onBusy, thread }: RunOptions): void {
 export type RunBounds = Pick<RunOptions, "limits" | "budget" | "timeout">
 
 export function checkBounds({ limits, budget, timeout }: RunBounds): void {
-  for (const [name, value] of Object.entries(limits ?? NO_LIMITS)) {
+  for (const name of limits === undefined ? NO_ITEMS : Object.keys(limits)) {
+    const value = limits?.[name as keyof Limits]
     if (!LIMITS.has(name)) throw optionInvalid(unknownPart("limits", name, LIMITS))
     if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
       throw optionInvalid(`limits.${name} must be a whole number of at least 1, not ${value}`)
@@ -258,7 +271,8 @@ export function checkBounds({ limits, budget, timeout }: RunBounds): void {
 
 /** Why a budget is invalid, or undefined. */
 export function budgetProblem(budget: object | undefined): string | undefined {
-  for (const [name, value] of Object.entries(budget ?? {})) {
+  if (budget === undefined) return undefined
+  for (const [name, value] of Object.entries(budget)) {
     if (!BUDGET.has(name)) return unknownPart("budget", name, BUDGET)
     if (value === undefined) continue
     if (name === "allowUnpriced" && typeof value !== "boolean")

@@ -63,6 +63,8 @@ export interface Attempt {
   /** The handler begins to wait for something external; it stops waiting. */
   onWait(): void
   onResume(): void
+  /** The handler continues after a pause, once it has its slot. */
+  again(): Promise<void>
   trace(): string | undefined
 }
 

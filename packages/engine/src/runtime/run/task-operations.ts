@@ -7,22 +7,19 @@ import {
   addUsage,
   type ErrorData,
   fromErrorData,
-  type GraphNode,
   type Json,
   type LeftNotice,
   type NodeId,
   type RequestSpec,
   type Route,
-  type SourcedUsage,
+  type RouteDecision,
   SuperstepError,
   type Task,
-  type TaskId,
   type Usage,
   type WaitOutcome,
   writeProblem,
 } from "../../core/index.ts"
 import type { Channel } from "../ports/channel.ts"
-import type { LiveEvent } from "../ports/events.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
 import type {
   Callable,
@@ -32,7 +29,6 @@ import type {
   LogLevel,
   PaidStep,
   PartialOutput,
-  Program,
   Question,
   SendOptions,
   StepOptions,
@@ -41,22 +37,15 @@ import type {
   WaitOptions,
 } from "../ports/program.ts"
 import { ownValue, type Schema, validate } from "../ports/values.ts"
-import type { CatchUp } from "./catch-up.ts"
 import { HandlerKeys } from "./handler-keys.ts"
 import { type OptionNames, unknownOption } from "./options.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { errorOf } from "./result.ts"
-import {
-  checkSignalDefault,
-  type RecordedSignal,
-  type SignalFrame,
-  signalInvalid,
-  signalWait,
-  type TaskSignals,
-} from "./signal-wait.ts"
+import { checkSignalDefault, type RecordedSignal, signalInvalid, signalWait } from "./signal-wait.ts"
 import { checkInput, ownInput } from "./start.ts"
-import { overBudget, ownSource, ownSpent, ownUsage, type StepFrame, StepStart } from "./step-start.ts"
-import { type Attempt, type CallFrame, TaskCalls } from "./task-calls.ts"
+import { overBudget, ownSource, ownSpent, ownUsage, StepStart } from "./step-start.ts"
+import { type Attempt, TaskCalls } from "./task-calls.ts"
+import type { OperationsFrame } from "./task-frame.ts"
 
 interface Outgoing {
   readonly value: Json
@@ -72,35 +61,6 @@ interface Held {
   readonly schema: Schema | undefined
 }
 
-/** The frame, as the operations of a task use it. */
-export interface OperationsFrame extends StepFrame, CallFrame, SignalFrame {
-  readonly host: StepFrame["host"] &
-    CallFrame["host"] & {
-      readonly valueBytes: number
-      readonly catchUp: CatchUp
-      readonly signals: TaskSignals
-      /** No step may run. */
-      readonly isProbe: boolean
-      /** Undefined while something new may start; otherwise resolves when that may have changed. */
-      sure(): Promise<void> | undefined
-      /** A step begins or ends. */
-      changeSteps(by: 1 | -1): void
-      /** A handler or a step of the node is called now. */
-      enter(node: NodeId): void
-    }
-  readonly program: Program
-  readonly key: string
-  /** `settles`: the reservation that this usage replaces. */
-  addUsage(task: TaskId, used: readonly SourcedUsage[], settles?: string): void
-  /** Which budget is used up: of the node, the workflow or one of its callers. */
-  budgetProblem(node: GraphNode): ErrorData | undefined
-  /** A handler waits for something now. */
-  changed(): void
-  emitLive(event: LiveEvent): void
-  /** Reports a handler's mistake to watchers and to the runtime. */
-  report(task: Task, error: SuperstepError): void
-}
-
 const SEND: OptionNames<SendOptions> = { to: true }
 const CALL: OptionNames<CallOptions> = { onRequest: true }
 const STEP: OptionNames<StepOptions<unknown>> = {
@@ -108,12 +68,15 @@ const STEP: OptionNames<StepOptions<unknown>> = {
   source: true,
   also: true,
   spent: true,
+  details: true,
 }
 
 /** The key under which the reply to a signal is recorded. */
 export function replyKey(signal: string): string {
   return `reply:${signal}`
 }
+
+const MAX_DECISIONS = 100
 
 export const OUTPUT: Route = Object.freeze({ output: true })
 
@@ -127,6 +90,7 @@ export class TaskOperations {
   localWrites: [string, Json][] | undefined
   requests: RequestSpec[] | undefined
   usage: Usage | undefined
+  decisions: RouteDecision[] | undefined
   #keys: HandlerKeys | undefined
   #held: Map<string, Held> | undefined
   #calls: TaskCalls | undefined
@@ -246,6 +210,11 @@ export class TaskOperations {
     this.requests.push(this.#requestSpec(question))
   }
 
+  decide(decision: RouteDecision): void {
+    this.decisions ??= []
+    if (this.decisions.length < MAX_DECISIONS) this.decisions.push(decision)
+  }
+
   checkBudget(): void {
     const problem = this.#frame.budgetProblem(this.#task.node)
     if (problem !== undefined) throw overBudget(problem)
@@ -311,10 +280,12 @@ export class TaskOperations {
     if (memo?.has(key)) return this.#recorded(memo, key) as T
     this.#checkActive()
     if (this.#frame.host.isProbe) return await new Promise<never>(() => undefined)
+    if (this.#frame.host.isPaused) await this.#unpaused()
     // K4: a process that lost the run while it was suspended must not begin another effect; nor may a run without a place.
     for (let sure = this.#frame.host.sure(); sure !== undefined; sure = this.#frame.host.sure()) {
       await sure
       this.#checkActive()
+      if (this.#frame.host.isPaused) await this.#unpaused()
     }
     const attempt = { isOver: () => this.#attempt.isOver(), checkActive: () => this.#checkActive() }
     const start = new StepStart(this.#frame, this.#task, key, attempt, options.spent)
@@ -340,9 +311,26 @@ export class TaskOperations {
     const at = host.now()
     const settles = start.reserved === undefined ? undefined : true
     const task = this.#task.id
-    this.#frame.apply({ type: "step.recorded", at, task, key, value, usage, source, also, settles })
-    await host.durable()
+    const facts = options.details?.(result)
+    const details =
+      facts === undefined
+        ? undefined
+        : this.#own(facts, () => `The details of step "${name}" of "${this.#node}"`)
+    this.#frame.apply({ type: "step.recorded", at, task, key, value, usage, source, also, settles, details })
+    if (!host.isDurable || host.failure !== undefined) await host.durable()
     return value as T
+  }
+
+  /** M10: a task of a paused run begins nothing. Its time limit does not run meanwhile, and it has no slot. */
+  async #unpaused(): Promise<void> {
+    const { host } = this.#frame
+    while (host.isPaused) {
+      this.#attempt.onWait()
+      await host.unpaused(this.#task)
+      this.#checkActive()
+      await this.#attempt.again()
+      this.#checkActive()
+    }
   }
 
   #recorded(memo: ReadonlyMap<string, Json>, key: string): Json {
@@ -473,6 +461,7 @@ export class TaskOperations {
       await calls.recordedMade(workflow.name)
       this.#checkActive()
     }
+    if (isOpen && this.#frame.host.isPaused) await this.#unpaused()
     const outputs = await this.#wait(key, undefined, () => calls.start(workflow, owned, key, number, options))
     return outputs as unknown as Out[]
   }
@@ -530,6 +519,11 @@ export class TaskOperations {
     if (outcome.ok) held.resolve(outcome.value)
     else held.reject(errorOf(outcome.error))
     return this.#held?.size === 0
+  }
+
+  /** Whether the handler waits for something external. */
+  get isWaiting(): boolean {
+    return (this.#held?.size ?? 0) > 0
   }
 
   holdsAll(): boolean {

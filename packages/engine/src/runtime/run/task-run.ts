@@ -3,17 +3,17 @@
  * before that entry (M3). Its `TaskOperations` collect everything besides the returned value; most tasks never need them.
  */
 import {
+  type AgentChange,
   type ErrorData,
   fromErrorData,
   type Json,
   type Left,
-  type Machine,
   type NodeId,
+  type RouteDecision,
   type RunId,
   type Send,
   SuperstepError,
   type Task,
-  type TaskFailed,
   type TaskId,
   toErrorData,
   type WaitOutcome,
@@ -21,7 +21,6 @@ import {
 import { freezeData } from "../../core/internal.ts"
 import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
-import type { Clock } from "../ports/clock.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import {
   type BoundHandler,
@@ -32,11 +31,13 @@ import {
   type SendOptions,
 } from "../ports/program.ts"
 import type { Labels } from "../ports/stored.ts"
-import type { RunTelemetry, TaskInfo, TaskOutcome, TaskTelemetry } from "../ports/telemetry.ts"
+import type { TaskInfo, TaskOutcome, TaskTelemetry } from "../ports/telemetry.ts"
 import { ownValue, type Schema, type Validated, validate } from "../ports/values.ts"
 import { AttemptTimeLimit } from "./attempt-time-limit.ts"
 import {
+  AGENT_CHANGE,
   contextWith,
+  DECIDED,
   ENDED_CALLS,
   LEAVES,
   type Leave,
@@ -49,33 +50,11 @@ import type { HandlerKeys } from "./handler-keys.ts"
 import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
 import { groupsTaken } from "./router.ts"
+import { performElsewhere, replayOutcome } from "./spread.ts"
 import type { Attempt } from "./task-calls.ts"
-import { type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
-import { type SlotFrame, TaskSlot } from "./task-slot.ts"
-
-/** The frame, as its tasks use it. */
-export interface TaskFrame extends OperationsFrame {
-  readonly host: OperationsFrame["host"] &
-    SlotFrame["host"] & {
-      /** Undefined where nothing is limited across processes. */
-      readonly slots: SlotKeeper | undefined
-      readonly labels: Labels
-      readonly clock: Clock
-      /** The context that the run was started or resumed with, if any. */
-      readonly context: unknown
-      addReport(task: string, attempt: number, report: AgentReport): void
-      /** The frame of the run itself. */
-      readonly root: { readonly machine: Machine }
-      /** Whether live events have a watcher, now or soon. */
-      readonly mayBeWatched: boolean
-    }
-  readonly telemetry: RunTelemetry | undefined
-  /** Another process started it, so its earlier times cannot be compared. */
-  readonly isRestored: boolean
-  failTask(entry: TaskFailed, thrown: unknown): void
-  /** Records the usage so far of the task's calls, which are about to be stopped. */
-  noteSpent(task: TaskId): void
-}
+import type { TaskFrame } from "./task-frame.ts"
+import { OUTPUT, TaskOperations } from "./task-operations.ts"
+import { TaskSlot } from "./task-slot.ts"
 
 export class TaskRun implements Context, Attempt {
   readonly #frame: TaskFrame
@@ -116,7 +95,9 @@ export class TaskRun implements Context, Attempt {
     if (memo !== undefined) host.catchUp.begin(this.#frame.key, id, memo.size)
     if (timeout !== undefined)
       this.#timeLimit = new AttemptTimeLimit(host, timeout, () => this.#timeUp(timeout))
-    if (program.only !== undefined && this.#task.answers === undefined)
+    const elsewhere = performElsewhere(this.#frame, this.#task, program)
+    if (elsewhere !== undefined) this.#performed(elsewhere)
+    else if (program.only !== undefined && this.#task.answers === undefined)
       this.#invoke(program.only, this.#task.message)
     else this.#choose(handlersFor(program, this.#task.answers !== undefined), 0, [])
   }
@@ -142,6 +123,17 @@ export class TaskRun implements Context, Attempt {
     }
     if (isPromise(result)) result.then(then, (error) => this.#fail(error))
     else then(result)
+  }
+
+  async #performed(elsewhere: NonNullable<ReturnType<typeof performElsewhere>>): Promise<void> {
+    try {
+      const outcome = await elsewhere
+      if (this.#isObsolete()) return
+      if (outcome.rejected !== undefined) return this.#reject(outcome.rejected)
+      this.#succeed(replayOutcome(outcome, this.#operate(), this.#frame, this.#task))
+    } catch (error) {
+      this.#threw(error)
+    }
   }
 
   #reject(reasons: readonly string[]): void {
@@ -264,6 +256,7 @@ export class TaskRun implements Context, Attempt {
       writes: kept?.writes,
       local: kept?.localWrites,
       requests: kept?.requests,
+      decisions: kept?.decisions,
       usage: operations?.usage,
       settled,
       trace: telemetry?.trace,
@@ -426,6 +419,12 @@ export class TaskRun implements Context, Attempt {
     this.#timeLimit?.go()
     this.#slot?.stay()
   }
+  async again(): Promise<void> {
+    const slot = this.#slot
+    if (slot !== undefined) await new Promise<void>((taken) => slot.take(taken))
+    // Another part of the handler may wait for something external.
+    if (!this.#operations?.isWaiting) this.#timeLimit?.go()
+  }
   trace(): string | undefined {
     return this.#telemetry?.trace
   }
@@ -501,6 +500,9 @@ export class TaskRun implements Context, Attempt {
   get [REPORT](): (report: AgentReport) => void {
     return (report) => this.#frame.host.addReport(`${this.#frame.key} ${this.#task.id}`, this.attempt, report)
   }
+  get [DECIDED](): (decision: RouteDecision) => void {
+    return (decision) => this.#operate().decide(decision)
+  }
   get [LEAVES](): (leave: Leave) => () => void {
     return (leave) => {
       this.#leaves ??= new Set()
@@ -513,6 +515,9 @@ export class TaskRun implements Context, Attempt {
     return (
       slots && { take: (wish, listener) => slots.take({ by: { runId, node: this.node }, ...wish }, listener) }
     )
+  }
+  get [AGENT_CHANGE](): (agent: string) => AgentChange | undefined {
+    return (agent) => this.#frame.host.root.machine.agentChange(agent)
   }
   /** For scripted models: how many calls of the agent were answered before. */
   get [ENDED_CALLS](): (agent: string) => number {

@@ -18,6 +18,7 @@ import {
 } from "../../schedules/index.ts"
 import type { QueueEnvironment } from "../enqueue.ts"
 import type { RuntimeProblem } from "../options.ts"
+import type { Programs } from "../programs.ts"
 import { type ScheduleRows, stateOf } from "./schedule-rows.ts"
 
 /** Schedules per query. */
@@ -28,7 +29,7 @@ const MAX_STEPS = 100
 const MAX_QUEUED = 100
 
 /** A quarantined run is parked: it holds up nothing. */
-const AT_WORK: readonly StoredStatus[] = ["queued", "running", "waiting"]
+const AT_WORK: readonly StoredStatus[] = ["queued", "running", "waiting", "paused"]
 
 type Fire = Extract<ScheduleStep, { readonly type: "fire" }>
 
@@ -44,11 +45,12 @@ export class Scheduler {
   readonly #rows: ScheduleRows
   readonly #store: Store
   readonly #clock: Clock
-  readonly #programs: ReadonlyMap<string, Program>
+  readonly #programs: Programs
   readonly #options: SchedulerOptions
   /** Schedules whose superseded runs are being cancelled here. */
   readonly #cancelling = new Set<string>()
-  #isRegistered = false
+  /** Programs whose schedules the store has. */
+  readonly #registered = new Map<string, Program>()
   #looking: Promise<void> | undefined
   #cancelTimer: (() => void) | undefined
   #isClosed = false
@@ -56,7 +58,7 @@ export class Scheduler {
   constructor(
     { keeper, clock }: QueueEnvironment,
     rows: ScheduleRows,
-    programs: ReadonlyMap<string, Program>,
+    programs: Programs,
     options: SchedulerOptions,
   ) {
     this.#rows = rows
@@ -66,11 +68,17 @@ export class Scheduler {
     this.#options = options
   }
 
-  /** Stores the schedules that the workflows of this process declare, once; deletes those that they no longer declare. */
+  /**
+   * Stores the schedules that the workflows of this process declare, once for each version; deletes those that they no
+   * longer declare.
+   */
   async register(): Promise<void> {
-    if (this.#isRegistered || !this.#options.isOn) return
-    for (const program of this.#programs.values()) await this.#registerOf(program)
-    this.#isRegistered = true
+    if (!this.#options.isOn) return
+    for (const [name, program] of this.#programs.entries()) {
+      if (this.#registered.get(name) === program) continue
+      await this.#registerOf(program)
+      this.#registered.set(name, program)
+    }
   }
 
   async #registerOf(program: Program): Promise<void> {
@@ -107,7 +115,7 @@ export class Scheduler {
 
   async #look(): Promise<void> {
     await this.register()
-    const workflows = [...this.#programs.keys()]
+    const workflows = this.#programs.names()
     while (!this.#isClosed) {
       const due = await this.#store.schedules.due({ workflows, now: this.#clock.now(), limit: BATCH })
       let isDone = false

@@ -126,11 +126,15 @@ export class Schedules {
 
   /**
    * Asks for a run of every time from `from` up to, but without, `to`, which are past. A time that has a run keeps it. Resolves
-   * with these times.
+   * with these times. With `dryRun` it only lists them.
    */
   async backfill(
     id: string,
-    { from, to }: { readonly from: number | Date; readonly to: number | Date },
+    {
+      from,
+      to,
+      dryRun = false,
+    }: { readonly from: number | Date; readonly to: number | Date; readonly dryRun?: boolean | undefined },
   ): Promise<readonly number[]> {
     const { rows } = this.#host
     const [first, end] = [timeOf(id, "from", from), timeOf(id, "to", to)]
@@ -150,7 +154,7 @@ export class Schedules {
         )
       }
     }
-    if (planned.length > 0) {
+    if (planned.length > 0 && !dryRun) {
       await this.#demand(id, () => planned.map((plannedAt) => ({ runId: newRunId(), plannedAt })))
     }
     return planned

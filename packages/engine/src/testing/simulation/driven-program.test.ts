@@ -5,7 +5,7 @@ import { node, type RunOptions, type Workflow, workflow } from "../../index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { Driver, type Executions } from "./driven-program.ts"
-import { seededRandom } from "./random.ts"
+import { seededRandom } from "./simulate-options.ts"
 import { SimulatedJournal } from "./simulated-journal.ts"
 import { SimulatedProcess } from "./simulated-process.ts"
 

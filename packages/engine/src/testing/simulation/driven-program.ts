@@ -6,8 +6,7 @@
 import { SuperstepError } from "../../core/index.ts"
 import { type BoundHandler, type Context, type Program, programNode } from "../../runtime/index.ts"
 import { HandlerKeys, replyKey } from "../../runtime/internal.ts"
-import type { Random } from "./random.ts"
-import type { Execution } from "./simulate-options.ts"
+import type { Execution, Random } from "./simulate-options.ts"
 import type { SimulatedJournal } from "./simulated-journal.ts"
 import type { SimulatedProcess } from "./simulated-process.ts"
 import { tamper } from "./tamper.ts"
@@ -156,6 +155,7 @@ export class Driver {
     const watch = watchHandler(name, message, journal.keysOf(frame, task, attempt), onBroken)
     if (this.#begun.has(`${key} ${attempt}`)) onBroken(`${name} starts twice in one process (M1)`)
     this.#begun.add(`${key} ${attempt}`)
+    if (journal.root?.pause !== undefined) onBroken(`${name} starts although the run is paused (M10)`)
     const recorded = journal.attemptOf(frame, task)
     if (journal.hasEnded(frame, task)) {
       execution.repetitions++
@@ -256,6 +256,9 @@ export class Driver {
     world.steps.set(name, (world.steps.get(name) ?? 0) + 1)
     if (!world.process.isSlow && world.journal.hasStep(frame, ctx.task, key)) {
       world.onBroken(`"${key}" of "${ctx.node}" (task ${ctx.task}) runs again although it is recorded (M1)`)
+    }
+    if (!world.process.isSlow && world.journal.root?.pause !== undefined) {
+      world.onBroken(`"${key}" of "${ctx.node}" (task ${ctx.task}) starts although the run is paused (M10)`)
     }
     try {
       return await run()

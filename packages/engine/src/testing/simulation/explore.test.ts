@@ -32,9 +32,9 @@ test("a correct workflow ends the same way under every seed", async () => {
     .fanOut(a, [b, c])
     .fanIn([b, c], joined)
     .build()
-  const { runs, crashes, outcome } = await explore(flow, 1, { runs: 200 })
-  expect(runs).toBe(200)
-  expect(crashes).toBeGreaterThan(100)
+  const { runs, crashes, outcome } = await explore(flow, 1, { runs: 60 })
+  expect(runs).toBe(60)
+  expect(crashes).toBeGreaterThan(30)
   expect(outcome).toEqual({ status: "completed", outputs: [[[3, 3], ["a", "b", "c"], 5]] })
 })
 
@@ -112,7 +112,7 @@ test("sub-workflows with questions, steps, retries, maps and joins survive all f
     .fanIn([bad, good], ending, { join: settle() })
     .build()
   const { outcome } = await explore(whole, 1, {
-    runs: 100,
+    runs: 40,
     faults: { crash: 4, fail: 0.3, duplicateTimers: 0.2 },
     answers: () => 2,
   })
@@ -132,6 +132,6 @@ test("the usage of a sub-workflow counts once, whenever the process dies (M8)", 
       node("after", (n: number) => n),
     )
     .build()
-  const { outcome } = await explore(outer, 1, { runs: 200, compare: ({ result }) => result.usage })
+  const { outcome } = await explore(outer, 1, { runs: 60, compare: ({ result }) => result.usage })
   expect(outcome).toEqual({ modelCalls: 2, usd: 0.5 })
 })

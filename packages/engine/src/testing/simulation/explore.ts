@@ -145,6 +145,16 @@ export async function crashTest<In, Out>(
   options: CrashTestOptions = {},
 ): Promise<CrashReport> {
   checkTestOptions("crashTest", options, CRASH_TEST)
+  return testCrashes(workflow, input, options, crashPoints)
+}
+
+/** `crashTest` with a choice of points, by the length of the journal after each write. */
+export async function testCrashes<In, Out>(
+  workflow: WorkflowSource<In, Out>,
+  input: In,
+  options: CrashTestOptions,
+  pointsOf: (writes: readonly number[]) => readonly CrashPoint[],
+): Promise<CrashReport> {
   const {
     seeds = SEEDS,
     seed: first = 1,
@@ -165,7 +175,7 @@ export async function crashTest<In, Out>(
   )
   const { writes } = await days.first({ ...rest, seed: first })
   const bad = [
-    ...crashPoints(writes).map((point) => ({ ...rest, faults: { crash: [point] }, seed: first })),
+    ...pointsOf(writes).map((point) => ({ ...rest, faults: { crash: [point] }, seed: first })),
     ...Array.from({ length: seeds }, (_, i) => ({ ...rest, faults: BAD_DAY, seed: first + i })),
   ]
   const total = 1 + bad.length
@@ -177,8 +187,8 @@ export async function crashTest<In, Out>(
   return { ...days.report(), writes: writes.length, runs: total }
 }
 
-/** By the length of the journal after each write. */
-function crashPoints(writes: readonly number[]): CrashPoint[] {
+/** Before a write is durable, right after it, and when its effects have begun. */
+export function crashPoints(writes: readonly number[]): CrashPoint[] {
   return writes.flatMap((end): CrashPoint[] => [{ before: end }, { after: end }, end])
 }
 

@@ -17,12 +17,12 @@ type Tool = <In>(
 const tools: { name: string; testing: Tool; code: string }[] = [
   {
     name: "crashTest",
-    testing: (source, input, options) => crashTest(source, input, { ...options, seeds: 30 }),
+    testing: (source, input, options) => crashTest(source, input, { ...options, seeds: 10 }),
     code: "CRASH_TEST_FAILED",
   },
   {
     name: "explore",
-    testing: (source, input, options) => explore(source, input, { ...options, runs: 60 }),
+    testing: (source, input, options) => explore(source, input, { ...options, runs: 20 }),
     code: "EXPLORATION_FAILED",
   },
 ]

@@ -8,10 +8,10 @@ import type { Simulation } from "../index.ts"
 import { randomProgram } from "./random-program.test-support.ts"
 import { simulate } from "./simulation.ts"
 
-const GRAPHS = inject("isProof") ? 300 : 30
+const GRAPHS = inject("isProof") ? 300 : 12
 const DAYS = 12
 const base = inject("seed")
-const faults = { crash: 3, takeOver: 0.2, duplicateTimers: 0.1, clockBack: 0.02, changeSent: true }
+const faults = { crash: 3, takeOver: 0.2, duplicateTimers: 0.1, clockBack: 0.02, changeSent: true, pauses: 2 }
 
 test(`${GRAPHS} graphs survive ${DAYS} days each, SEED=${base}`, { timeout: 300_000 }, async () => {
   let crashes = 0

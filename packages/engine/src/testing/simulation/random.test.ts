@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { seededRandom } from "./random.ts"
+import { seededRandom } from "./simulate-options.ts"
 
 const draw = (seed: number) => {
   const random = seededRandom(seed)

@@ -32,6 +32,8 @@ export interface Faults {
    * handlers create new values each time: a handler that returns a constant would find it changed.
    */
   readonly changeSent?: boolean | undefined
+  /** How many times the run is paused at most, and resumed later, at moments that the seed chooses. */
+  readonly pauses?: number | undefined
   /** Probability from 0 to 1 that the clock is set back, by up to an hour, before each event. */
   readonly clockBack?: number | undefined
 }
@@ -105,6 +107,7 @@ const FAULTS: OptionNames<Faults> = {
   fail: true,
   duplicateTimers: true,
   changeSent: true,
+  pauses: true,
   clockBack: true,
 }
 export const SIMULATE: OptionNames<SimulateOptions> = {
@@ -132,4 +135,26 @@ export function checkTestOptions<Options extends object>(
 function invalid(call: string, reason: string): SuperstepError {
   const text = `${call}: ${reason}${reason.endsWith("?") ? "" : "."}`
   return new SuperstepError("OPTION_INVALID", text)
+}
+
+/** Random numbers that depend on the seed alone (mulberry32): the same seed, the same numbers, on every machine. */
+export interface Random {
+  /** A whole number from 0 up to, but not including, `n`. */
+  below(n: number): number
+  /** True with this probability. */
+  chance(probability: number): boolean
+}
+
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(state ^ (state >>> 15), state | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000
+  }
+  return {
+    below: (n) => Math.floor(next() * n),
+    chance: (probability) => next() < probability,
+  }
 }

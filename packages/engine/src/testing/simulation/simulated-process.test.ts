@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { node, workflow } from "../../index.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { settled } from "../manual-clock.ts"
-import { seededRandom } from "./random.ts"
+import { seededRandom } from "./simulate-options.ts"
 import { SimulatedJournal } from "./simulated-journal.ts"
 import { SimulatedProcess } from "./simulated-process.ts"
 

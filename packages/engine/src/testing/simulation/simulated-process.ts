@@ -5,14 +5,13 @@
 import { jsonProblem, SuperstepError } from "../../core/index.ts"
 import type { Clock, JournalRecord, RunChange, Snapshot, Store } from "../../runtime/index.ts"
 import { type RunSnapshot, saveEvery } from "../../runtime/internal.ts"
-import type { Random } from "./random.ts"
-import type { CrashPoint } from "./simulate-options.ts"
+import type { CrashPoint, Random } from "./simulate-options.ts"
 import type { SimulatedJournal } from "./simulated-journal.ts"
 
 /** Something that may happen next. */
 export interface Turn {
   /** `read`, `write`: the store answers. `handler`, `step`: user code has ended. `answer`: a person answers. */
-  readonly kind: "read" | "write" | "handler" | "step" | "answer" | "signal" | "timer"
+  readonly kind: "read" | "write" | "handler" | "step" | "answer" | "signal" | "pause" | "timer"
   take(): void
 }
 

@@ -4,7 +4,7 @@
  * an answer, a signal, a timer, the death of the process.
  *
  * Its parts: durable data (SimulatedJournal), the state of a process (SimulatedProcess), the timing of user code (Driver).
- * It checks: M1, M2, M6, M7, M8, M9, that the run neither stops short nor continues after its end, that watchers saw the events
+ * It checks: M1, M2, M6 to M10, that the run neither stops short nor continues after its end, that watchers saw the events
  * of the journal, and that no other code can change a value of the run (V1).
  */
 
@@ -21,14 +21,15 @@ import { isLive } from "../../runtime/internal.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { settled } from "../manual-clock.ts"
 import { Driver, type Executions } from "./driven-program.ts"
-import { type Random, seededRandom } from "./random.ts"
 import {
   built,
   checkTestOptions,
+  type Random,
   SIMULATE,
   type SimulatedSignal,
   type SimulateOptions,
   type Simulation,
+  seededRandom,
   type WorkflowSource,
 } from "./simulate-options.ts"
 import { difference, SimulatedJournal } from "./simulated-journal.ts"
@@ -53,6 +54,8 @@ const RUN_ID = "simulated"
 const MAX_TURNS = 100_000
 /** The probability that the process dies before a turn, while crashes remain. */
 const CRASH_RATE = 0.12
+/** The probability that a pause is among the next turns, while pauses remain. */
+const PAUSE_RATE = 0.3
 /** Choices for the number of entries between two snapshots. */
 const SNAPSHOTS = [1, 2, 5, 1_000]
 const HOUR = 3_600_000
@@ -87,6 +90,9 @@ class SimulatedRun<Out> {
   /** How many signals are accepted, and whether one is on its way from this process. */
   #accepted = 0
   #isSending = false
+  /** How many pauses were asked for, and whether one is being recorded. */
+  #paused = 0
+  #isPausing = false
   #crashes = 0
   #turns = 0
   #broken: string | undefined
@@ -195,6 +201,7 @@ class SimulatedRun<Out> {
       ...this.#process.turns,
       ...this.#answers(),
       ...this.#signals(),
+      ...this.#pauses(),
       ...this.#slow.flatMap((slow) => slow.turns),
     ]
     if (turns.length > 0 && this.#options.timers !== "anytime") return turns
@@ -236,6 +243,7 @@ class SimulatedRun<Out> {
     this.#tooEarly = new Set()
     this.#toAnswerAgain = new Set(this.#answered)
     this.#isSending = false
+    this.#isPausing = false
     this.#begin()
   }
 
@@ -320,6 +328,28 @@ class SimulatedRun<Out> {
     this.#accepted++
   }
 
+  // Pauses
+
+  #pauses(): Turn[] {
+    const { pauses = 0 } = this.#options.faults ?? {}
+    const { root } = this.#journal
+    if (this.#isPausing || root === undefined || root.isOver()) return []
+    if (root.pause !== undefined) return [{ kind: "pause", take: () => void this.#pause(this.#run, false) }]
+    if (this.#paused >= pauses || !this.#random.chance(PAUSE_RATE)) return []
+    return [{ kind: "pause", take: () => void this.#pause(this.#run, true) }]
+  }
+
+  async #pause(run: Run<Out>, isPause: boolean): Promise<void> {
+    this.#isPausing = true
+    if (isPause) this.#paused++
+    try {
+      await (isPause ? run.pause({ reason: "simulated" }) : run.resume())
+    } catch (error) {
+      if (run === this.#run && !isSuperstepError(error, "RUN_OVER")) this.#failure ??= { error }
+    }
+    if (run === this.#run) this.#isPausing = false
+  }
+
   // The end
 
   async #settledResult(): Promise<RunResult<Out>> {
@@ -363,7 +393,7 @@ class SimulatedRun<Out> {
     const { root } = this.#journal
     if (root === undefined) return this.#onBroken("the run has a result but no journal (M6)")
     const folded = {
-      status: root.isOver() ? root.status : "waiting",
+      status: root.isOver() || root.pause !== undefined ? root.status : "waiting",
       outputs: root.outputs,
       state: root.allState(),
       undelivered: root.undelivered,

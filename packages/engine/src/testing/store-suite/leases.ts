@@ -23,6 +23,33 @@ import {
 } from "./steps.ts"
 
 export const leaseCases: StoreCases = {
+  async "offers no paused run, with or without mail or a timer, whether its holder lives or not"(store) {
+    const lease = await start(store, "free", { thread: "t" })
+    await write(store, lease, { status: "paused", idle: {} })
+    await store.release(lease, START)
+    await store.post(mailTo("free", "mail"))
+    const held = await start(store, "held")
+    await write(store, held, { status: "paused" })
+    await store.dismiss(held.holder, { reason: "died" })
+    await store.beat(holder("worker"))
+    const query = { workflows: ["workflow"], now: START + 9, limit: 9 }
+    assert.deepEqual(await store.free({ ...query, suspects: false }), [])
+    assert.deepEqual((await store.queue.claimNext({ ...query, holder: "worker" })).runs, [])
+    const named = { ...query, holder: "worker", runId: "free" }
+    assert.deepEqual((await store.queue.claimNext(named)).runs, [])
+    const paused = await store.runs({ status: ["paused"] })
+    assert.deepEqual(paused.map(({ runId }) => runId).sort(), ["free", "held"])
+    await rejects(() => start(store, "other", { thread: "t" }), "THREAD_BUSY")
+    const again = await take(store, "free", "worker")
+    await write(store, again, { status: "running", idle: {} })
+    await store.release(again, START)
+    const { runs } = await store.queue.claimNext({ ...query, holder: "worker" })
+    assert.deepEqual(
+      runs.map(({ runId }) => runId),
+      ["free"],
+    )
+  },
+
   async "lets a holder claim a run: a higher token, another holder"(store) {
     await start(store, "r")
     const lease = await store.claim("r", 1, "second")

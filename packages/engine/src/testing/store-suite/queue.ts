@@ -24,6 +24,7 @@ interface QueuedOptions extends RunFlow {
   readonly at?: number
   readonly startAt?: number | undefined
   readonly workflow?: string
+  readonly graph?: string
   readonly key?: string
   readonly thread?: string
   readonly value?: string
@@ -31,9 +32,10 @@ interface QueuedOptions extends RunFlow {
 
 /** Creates a queued run. */
 async function enqueue(store: Store, runId: string, options: QueuedOptions = {}): Promise<void> {
-  const { at = START, startAt, workflow = "workflow", key, thread, value = runId, ...flow } = options
+  const { at = START, startAt, workflow = "workflow", graph = "graph", ...rest } = options
+  const { key, thread, value = runId, ...flow } = rest
   await store.append({ runId, holder: "writer", token: 1 }, 0, [record(1, value, at)], {
-    created: { workflow, graph: "graph", key, thread, flow, queued: true },
+    created: { workflow, graph, key, thread, flow, queued: true },
     idle: { wakeAt: startAt },
   })
 }
@@ -68,6 +70,18 @@ const lane = (limit: string, key = "") => ({ limit, key })
 const two: LaneLimit = { name: "two", max: 2 }
 
 export const queueCases: StoreCases = {
+  async "leaves runs of given graphs to others, unless one is asked for"(store) {
+    await enqueue(store, "old", { graph: "graph 1" })
+    await enqueue(store, "new", { graph: "graph 2", at: START + 1 })
+    await enqueue(store, "older", { graph: "graph 3", at: START + 2 })
+    const without = ["graph 1", "graph 3"]
+    assert.deepEqual(await claimed(store, 10, { without }), ["new"])
+    assert.deepEqual(await claimed(store, 1, { without, runId: "old" }), ["old"])
+    await releaseOf(store, "old", START)
+    assert.deepEqual(await claimed(store, 10, { without }), [])
+    assert.deepEqual(await claimed(store, 10, { without: [] }), ["old", "older"])
+  },
+
   async "keeps a queued run without a holder, and gives it to the first claim"(store) {
     await enqueue(store, "r", { tenant: "t", priority: 2, expiresAt: NOW + 1, key: "k" })
     await stands(store, "r", {

@@ -134,6 +134,20 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t"), before)
   },
 
+  async "lists threads that have state or a run in flight, in pages and by prefix"(store) {
+    await startAndEnd(store, "r", { thread: "b", change: { thread: [set("k", 1)] } })
+    await startAndEnd(store, "s", { thread: "without state" })
+    await start(store, "t", { thread: "a" })
+    await start(store, "u", { thread: "b" })
+    await startAndEnd(store, "v", { thread: "c: ü", change: { thread: [set("k", 1)] } })
+    assert.deepEqual(await store.threads(), ["a", "b", "c: ü"])
+    assert.deepEqual(await store.threads({ limit: 2 }), ["a", "b"])
+    assert.deepEqual(await store.threads({ after: "a", limit: 1 }), ["b"])
+    assert.deepEqual(await store.threads({ prefix: "c:" }), ["c: ü"])
+    await store.removeThread("b")
+    assert.deepEqual(await store.threads(), ["a", "b", "c: ü"])
+  },
+
   async "deletes a removed thread, and only that"(store) {
     const lease = await start(store, "r", { thread: "t", change: { thread: [set("k", 1), add("l", 1)] } })
     await startAndEnd(store, "s", { thread: "other", change: { thread: [set("k", 2)] } })

@@ -99,6 +99,12 @@ async function writeNew(path: string, bytes: Buffer, old: Stats | undefined): Pr
   }
 }
 
+/** Creates a directory, and those above it that are missing. */
+export async function makeDirectory(root: ConfinedRoot, { parts }: LocatedPath): Promise<void> {
+  const directory = await makeAndEnter(root, parts)
+  await directory.close()
+}
+
 async function makeAndEnter(root: ConfinedRoot, parts: readonly string[]): Promise<EnteredDirectory> {
   let entered = await root.enter([])
   for (const part of parts) {

@@ -36,17 +36,21 @@ describe("the tools of the toolset", () => {
   test("reading needs no approval, writing asks a person", async () => {
     expect(await names({})).toEqual([
       ["read_file", "never"],
+      ["read_multiple_files", "never"],
       ["list_directory", "never"],
+      ["directory_tree", "never"],
       ["search_files", "never"],
       ["search_files_content", "never"],
       ["write_file", "always"],
       ["edit_file", "always"],
+      ["create_directory", "always"],
+      ["remove_directory", "always"],
     ])
   })
 
   test("a read-only toolset has none that write", async () => {
     expect((await names({ readOnly: true })).map(([name]) => name)).not.toContain("write_file")
-    expect(await names({ readOnly: true })).toHaveLength(4)
+    expect((await names({ readOnly: true })).map(([, approval]) => approval)).toEqual(Array(6).fill("never"))
   })
 })
 
@@ -243,5 +247,70 @@ describe("write_file and edit_file", () => {
     const failing = use(toolset, "edit_file", { path: "a.txt", edits: [{ old_text: "zz", new_text: "" }] })
     await Promise.all([edit("a"), edit("b"), expect(failing).rejects.toThrow(), edit("c"), edit("d")])
     expect(text("a.txt")).toBe("A B C D")
+  })
+})
+
+describe("several files and directories at once", () => {
+  test("read_multiple_files returns every file, and an error for one that it cannot read", async () => {
+    put("a.txt", "one")
+    expect(await run("read_multiple_files", { paths: ["a.txt", "b.txt", "../c.txt"] })).toMatchObject({
+      files: [
+        { path: "a.txt", text: "one" },
+        { path: "b.txt", error: expect.stringContaining("does not exist") },
+        { path: "../c.txt", error: expect.stringContaining("outside the root") },
+      ],
+    })
+  })
+
+  test("directory_tree indents what is in a directory", async () => {
+    put("b/c/d.txt", "")
+    put("b/e.txt", "")
+    put("a.txt", "")
+    expect(await run("directory_tree", {})).toEqual({
+      tree: "a.txt\nb/\n  c/\n    d.txt\n  e.txt",
+      truncated: false,
+    })
+    expect(await run("directory_tree", { path: "b", depth: 1 })).toMatchObject({ tree: "c/\ne.txt" })
+  })
+
+  test("create_directory creates parents, remove_directory removes only an empty one", async () => {
+    await run("create_directory", { path: "x/y" })
+    expect(statSync(join(root, "x/y")).isDirectory()).toBe(true)
+    await expect(run("remove_directory", { path: "x" })).rejects.toMatchObject({ code: "NOT_A_FILE" })
+    expect(await run("remove_directory", { path: "x/y" })).toEqual({ path: "x/y", result: "removed" })
+    await expect(run("remove_directory", { path: "" })).rejects.toMatchObject({ code: "PATH_DENIED" })
+    await expect(run("create_directory", { path: "../z" })).rejects.toMatchObject({
+      code: "PATH_OUTSIDE_ROOT",
+    })
+  })
+})
+
+describe("commands after an edit", () => {
+  const afterEdit = [
+    { path: "*.up", cmd: 'tr a-z A-Z < "$file" > "$path.tmp" && mv "$path.tmp" "$path"' },
+    { path: "bad/**", cmd: "echo broken >&2; exit 3" },
+  ]
+
+  test("run for files that match, in the root, and their outcome is a part of the result", async () => {
+    expect(await run("write_file", { path: "it's $(x).up", content: "loud" }, { afterEdit })).toMatchObject({
+      after: [{ code: 0, output: "" }],
+    })
+    expect(text("it's $(x).up")).toBe("LOUD")
+    expect(await run("write_file", { path: "a.txt", content: "calm" }, { afterEdit })).not.toHaveProperty(
+      "after",
+    )
+    const edits = [{ old_text: "calm", new_text: "busy" }]
+    put("bad/a.txt", "calm")
+    expect(await run("edit_file", { path: "bad/a.txt", edits }, { afterEdit })).toMatchObject({
+      result: "replaced",
+      after: [{ code: 3, output: "broken\n" }],
+    })
+  })
+
+  test("a command that takes too long is stopped", async () => {
+    const slow = [{ path: "*", cmd: "sleep 30", timeout: 50 }]
+    expect(await run("write_file", { path: "a", content: "" }, { afterEdit: slow })).toMatchObject({
+      after: [{ code: null, output: "Stopped after 50 ms." }],
+    })
   })
 })

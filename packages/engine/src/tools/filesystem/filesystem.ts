@@ -6,7 +6,6 @@
 import type { Dirent } from "node:fs"
 import { lstat, opendir } from "node:fs/promises"
 import { isSuperstepError } from "../../core/index.ts"
-import { terminalError } from "../../core/internal.ts"
 import { cutText } from "../../text/index.ts"
 import type { Approval } from "../approval.ts"
 import { namesGlob } from "../glob.ts"
@@ -18,7 +17,8 @@ import {
   fileError,
   type LocatedPath,
 } from "./confined-root.ts"
-import { decodeText, type Edit, editText, linesOf, readBytes, readIn, writeBytes } from "./file.ts"
+import { decodeText, linesOf, readBytes, readIn } from "./file.ts"
+import { type AfterEdit, writeTools } from "./write-tools.ts"
 
 export interface FilesystemOptions {
   /** The directory; nothing outside of it is read or written. */
@@ -35,6 +35,8 @@ export interface FilesystemOptions {
   readonly maxResults?: number | undefined
   /** For the tools that write. Default "always": a person is asked. */
   readonly approval?: Approval | undefined
+  /** Commands to run after a file was written, such as a formatter. They run without approval of their own. */
+  readonly afterEdit?: readonly AfterEdit[] | undefined
 }
 
 /** Hooks and settings in `.git` run programs as soon as a user runs git. */
@@ -42,7 +44,6 @@ const DENY = [".git"]
 const MAX_ENTRIES = 50_000
 const MAX_DEPTH = 32
 
-const TEXT = { type: "string" }
 const NON_EMPTY = { type: "string", minLength: 1 }
 const PATH = { type: "string", description: "Relative to the root." }
 
@@ -52,32 +53,60 @@ export function filesystem(options: FilesystemOptions): Toolset {
   const readText = async (target: LocatedPath, shown: string) =>
     decodeText(await readBytes(root, target, maxFileBytes), shown)
   const tools = [
-    readTool(root, readText, maxChars),
+    ...readTools(root, readText, maxChars),
     ...searchTools(root, maxResults, maxFileBytes),
     ...(options.readOnly === true
       ? []
-      : writeTools(root, readText, maxFileBytes, options.approval ?? "always")),
+      : writeTools({
+          root,
+          readText,
+          maxBytes: maxFileBytes,
+          approval: options.approval ?? "always",
+          afterEdit: options.afterEdit ?? [],
+        })),
   ]
   return { name: "filesystem", tools: () => tools }
 }
 
 type ReadText = (target: LocatedPath, shown: string) => Promise<string>
 
-function readTool(root: ConfinedRoot, readText: ReadText, maxChars: number): Tool {
+function readTools(root: ConfinedRoot, readText: ReadText, maxChars: number): readonly Tool[] {
   const from_line = { type: "integer", minimum: 1, description: "The first line. Default 1." }
   const lines = { type: "integer", minimum: 1, description: "How many lines. Default: all that fit." }
-  return tool({
-    name: "read_file",
-    description: "Reads a file as text, or some of its lines.",
-    input: objectInput({ path: PATH, from_line, lines }, ["path"]),
-    approval: "never",
-    idempotent: true,
-    async run(args: { path: string; from_line?: number; lines?: number }) {
-      const target = await root.locate(args.path)
-      const text = await readText(target, args.path)
-      return { path: target.path, ...linesOf(text, args.from_line ?? 1, args.lines ?? Infinity, maxChars) }
-    },
-  })
+  const read = async (path: string, chars: number, from = 1, count = Infinity) => {
+    const target = await root.locate(path)
+    return { path: target.path, ...linesOf(await readText(target, path), from, count, chars) }
+  }
+  return [
+    tool({
+      name: "read_file",
+      description: "Reads a file as text, or some of its lines.",
+      input: objectInput({ path: PATH, from_line, lines }, ["path"]),
+      approval: "never",
+      idempotent: true,
+      run: (args: { path: string; from_line?: number; lines?: number }) =>
+        read(args.path, maxChars, args.from_line, args.lines),
+    }),
+    tool({
+      name: "read_multiple_files",
+      description:
+        "Reads several files as text. A file that cannot be read has an error in place of its text.",
+      input: objectInput({ paths: { type: "array", minItems: 1, maxItems: 50, items: PATH } }, ["paths"]),
+      approval: "never",
+      idempotent: true,
+      async run({ paths }: { paths: readonly string[] }) {
+        // Shared evenly, so that one long file does not hide the others.
+        const chars = Math.floor(maxChars / paths.length)
+        const reading = paths.map((path) =>
+          read(path, chars).catch((error) => {
+            if (isSuperstepError(error)) return { path, error: error.message }
+            throw error
+          }),
+        )
+        return { files: await Promise.all(reading) }
+      },
+    }),
+  ]
 }
 
 function searchTools(root: ConfinedRoot, maxResults: number, maxBytes: number): readonly Tool[] {
@@ -101,6 +130,18 @@ function searchTools(root: ConfinedRoot, maxResults: number, maxBytes: number): 
       idempotent: true,
       run: async ({ path = "", depth = 1 }: { path?: string; depth?: number }, { signal }) =>
         listEntries(await walkFrom(path, signal, depth)),
+    }),
+    tool({
+      name: "directory_tree",
+      description: "Shows a directory and everything in it as a tree. Directories end with a slash.",
+      input: objectInput({
+        path: { ...PATH, description: "Relative to the root. Default: the root." },
+        depth: { type: "integer", minimum: 1, description: "How many levels. Default 4." },
+      }),
+      approval: "never",
+      idempotent: true,
+      run: async ({ path = "", depth = 4 }: { path?: string; depth?: number }, { signal }) =>
+        treeOf(await walkFrom(path, signal, depth)),
     }),
     tool({
       name: "search_files",
@@ -131,68 +172,6 @@ function searchTools(root: ConfinedRoot, maxResults: number, maxBytes: number): 
       },
     }),
   ]
-}
-
-function writeTools(
-  root: ConfinedRoot,
-  readText: ReadText,
-  maxBytes: number,
-  approval: Approval,
-): readonly Tool[] {
-  const inTurn = serializedByKey()
-  const write = async (target: LocatedPath, text: string) => {
-    const bytes = Buffer.from(text, "utf8")
-    if (bytes.length > maxBytes) {
-      const problem = `"${target.path}" would have ${bytes.length} bytes; the limit is ${maxBytes}.`
-      throw terminalError("FILE_TOO_LARGE", problem)
-    }
-    return { path: target.path, result: await writeBytes(root, target, bytes), bytes: bytes.length }
-  }
-  const replace_all = { type: "boolean", description: "Replaces every occurrence." }
-  const edit = objectInput({ old_text: TEXT, new_text: TEXT, replace_all }, ["old_text", "new_text"])
-  return [
-    tool({
-      name: "write_file",
-      description: "Writes a whole file. Replaces an existing one, and creates missing directories.",
-      input: objectInput({ path: PATH, content: TEXT }, ["path", "content"]),
-      approval,
-      idempotent: true,
-      run: async ({ path, content }: { path: string; content: string }) => {
-        const target = await root.locate(path)
-        return inTurn(target.path, () => write(target, content))
-      },
-    }),
-    tool({
-      name: "edit_file",
-      description: "Replaces pieces of text in a file. Every old_text must occur in the file exactly once.",
-      input: objectInput({ path: PATH, edits: { type: "array", minItems: 1, items: edit.jsonSchema } }, [
-        "path",
-        "edits",
-      ]),
-      approval,
-      run: async ({ path, edits }: { path: string; edits: readonly Edit[] }) => {
-        const target = await root.locate(path)
-        return inTurn(target.path, async () => {
-          return write(target, editText(await readText(target, path), edits, path))
-        })
-      },
-    }),
-  ]
-}
-
-/** Serializes the writes to each file: two simultaneous edits must both be applied. */
-function serializedByKey(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (key, act) => {
-    const done = (last.get(key) ?? Promise.resolve()).then(act)
-    const settled = done
-      .catch(() => undefined)
-      .then(() => {
-        if (last.get(key) === settled) last.delete(key)
-      })
-    last.set(key, settled)
-    return done
-  }
 }
 
 // Walks a confined root: lists entries, and finds names and text. Links are listed and never followed.
@@ -230,6 +209,15 @@ async function listEntries(walk: Walk): Promise<Found<ListedEntry>> {
     const stats = await lstat(directory.at(entry.name)).catch(() => undefined)
     return stats === undefined ? [] : [{ path, kind, bytes: stats.size }]
   })
+}
+
+async function treeOf(walk: Walk): Promise<{ readonly tree: string; readonly truncated: boolean }> {
+  const top = walk.start.parts.length
+  const { results, truncated } = await visitEntries(walk, async (entry, path) => {
+    const indent = "  ".repeat(path.split("/").length - top - 1)
+    return [`${indent}${entry.name}${entry.isDirectory() ? "/" : ""}`]
+  })
+  return { tree: results.join("\n"), truncated }
 }
 
 /** A pattern without `/` matches names in any directory. */

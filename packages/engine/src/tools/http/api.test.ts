@@ -65,6 +65,18 @@ describe("the api toolset", () => {
     }
   })
 
+  test("describes the form of its answers, and notes one that has another", async () => {
+    const shape = (accept: string) => ({ type: "object", properties: { accept: { type: accept } } })
+    const [described] = await endpoint({ output: shape("string") }).tools({} as Context)
+    expect(described?.description).toContain(
+      'Gets a user.\nThe body of the answer has this JSON Schema: {"type"',
+    )
+    expect(await use(endpoint({ output: shape("string") }), "user", { id: "1" })).not.toHaveProperty("note")
+    const odd = await use(endpoint({ output: shape("number") }), "user", { id: "1" })
+    expect(odd).toMatchObject({ status: 200, body: { host: expect.any(String) } })
+    expect(odd.note).toMatch(/expected form: .*accept/)
+  })
+
   test("needs no description", async () => {
     const tools = await endpoint({
       description: undefined,

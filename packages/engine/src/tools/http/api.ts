@@ -6,8 +6,9 @@
  */
 import type { Json } from "../../core/index.ts"
 import { terminalError } from "../../core/internal.ts"
-import { cutText } from "../../text/index.ts"
+import { clipped, cutText } from "../../text/index.ts"
 import type { Approval } from "../approval.ts"
+import { answerProblem } from "../json-schema.ts"
 import {
   type Environment,
   fillTemplate,
@@ -123,6 +124,8 @@ export interface ApiToolOptions extends ApiOptions {
   /** JSON Schemas of the arguments by name. */
   readonly args?: Readonly<Record<string, Json>> | undefined
   readonly required?: readonly string[] | undefined
+  /** The JSON Schema of the answer's body: a part of the description. An answer that does not match has a note. */
+  readonly output?: Json | undefined
   /** Default: a GET needs no approval, everything else asks a person. */
   readonly approval?: Approval | undefined
 }
@@ -130,19 +133,36 @@ export interface ApiToolOptions extends ApiOptions {
 const PLACEHOLDER = /\$?\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 
 export function api(options: ApiToolOptions): Toolset {
-  const { name, endpoint, description, args = {}, required = [] } = options
+  const { name, endpoint, description, args = {}, required = [], output } = options
   const method = (options.method ?? "GET").toUpperCase()
   checkEndpoint(endpoint)
   const call = apiCaller(options)
   const endpointTool = tool({
     name,
-    description: description ?? `${method} ${endpoint}`,
+    description: described(description ?? `${method} ${endpoint}`, output),
     input: objectInput(args, required),
     approval: options.approval ?? (isRead(method) ? "never" : "always"),
     idempotent: isRead(method),
-    run: (args: Readonly<Record<string, Json>>, context) => call(requestOf(endpoint, method, args), context),
+    run: async (args: Readonly<Record<string, Json>>, context) =>
+      checked(await call(requestOf(endpoint, method, args), context), output),
   })
   return { name, tools: () => [endpointTool] }
+}
+
+const MAX_SCHEMA = 4_000
+
+function described(description: string, output: Json | undefined): string {
+  if (output === undefined) return description
+  return `${description}\nThe body of the answer has this JSON Schema: ${clipped(JSON.stringify(output), MAX_SCHEMA)}`
+}
+
+/** The model sees an unexpected answer too: it may still be of use. */
+async function checked(answer: ApiAnswer, output: Json | undefined): Promise<ApiAnswer> {
+  if (output === undefined || answer.status >= 400 || answer.note !== undefined) return answer
+  const problem = await answerProblem(output, answer.body)
+  return problem === undefined
+    ? answer
+    : { ...answer, note: `The answer does not have the expected form: ${problem}` }
 }
 
 /** Whether the method only reads: such calls need no approval and can be repeated. */

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { htmlToText } from "./html-text.ts"
+import { htmlToText } from "./web-page.ts"
 
 describe("a page as text", () => {
   test("has headings, lists, links and tables, and no scripts, styles or comments", async () => {
@@ -64,9 +64,9 @@ describe("a page as text", () => {
     "<b>".repeat(100_000) + "</x>".repeat(100_000),
     "<svg>".repeat(100_000),
   ])("is fast for a page that is designed to be slow (%#)", async (html) => {
-    const started = performance.now()
+    const began = process.cpuUsage()
     await htmlToText(html, "https://a.example/")
-    expect(performance.now() - started).toBeLessThan(3_000)
+    expect(process.cpuUsage(began).user / 1_000).toBeLessThan(3_000)
   })
 
   test("accepts any text", async () => {

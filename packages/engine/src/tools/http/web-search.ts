@@ -3,9 +3,9 @@ import { SuperstepError } from "../../core/index.ts"
 import { terminalError } from "../../core/internal.ts"
 import { calendarDate, cutText } from "../../text/index.ts"
 import { type Environment, headerSecrets, Masking, readVariable } from "../secrets.ts"
-import { htmlToText } from "./html-text.ts"
 import { hostOf } from "./network-rules.ts"
 import { decodeBody, type GuardedRequest, type GuardedResponse, guardedRequests } from "./request.ts"
+import { htmlToText } from "./web-page.ts"
 
 /** A search engine of the web. */
 export interface WebSearch {

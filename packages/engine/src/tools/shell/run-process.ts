@@ -136,7 +136,7 @@ function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null
 }
 
-function endGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+export function endGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (child.pid === undefined) return
   try {
     // Windows has no process groups: there the command alone is ended.

@@ -1,7 +1,7 @@
 import { createOpenAI } from "@ai-sdk/openai"
 import { describe, expect, test } from "vitest"
+import { offlineEmbeddings } from "./embeddings.ts"
 import { type EmbeddingModel, namedEmbeddings, providerEmbeddings } from "./named-embeddings.ts"
-import { offlineEmbeddings } from "./offline-embeddings.ts"
 
 function model(
   answer: (values: string[], call: number) => number[][] | Error,

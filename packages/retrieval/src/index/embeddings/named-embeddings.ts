@@ -3,10 +3,8 @@
  * is busy.
  */
 import { SuperstepError } from "@superstep/engine"
-import { invalidOption, messageOf } from "../../errors.ts"
-import { optionalPackage } from "../../packages.ts"
-import type { Embeddings } from "./embeddings.ts"
-import { hasOfflineEmbeddings, OFFLINE_EMBEDDINGS, offlineEmbeddings } from "./offline-embeddings.ts"
+import { invalidOption, messageOf, optionalPackage } from "../../errors.ts"
+import { type Embeddings, hasOfflineEmbeddings, OFFLINE_EMBEDDINGS, offlineEmbeddings } from "./embeddings.ts"
 
 /** Compatible with the AI SDK's embedding models (EmbeddingModelV3 and V2). */
 export interface EmbeddingModel {

@@ -24,7 +24,7 @@ function shop(options: { readonly terminals?: ("stdin" | "stdout" | "stderr")[] 
     join(io.cwd, "shop.db"),
     "CREATE TABLE lamps (colour, pieces); INSERT INTO lamps VALUES ('red', 3), ('blue', 4)",
   )
-  return { ...io, env: { SUPERSTEP_CACHE: join(io.cwd, "cache") } }
+  return { ...io, env: { ...io.env, SUPERSTEP_CACHE: join(io.cwd, "cache") } }
 }
 
 const scripted = ["--model", "scripted:script.yaml", "--store", "memory:"]

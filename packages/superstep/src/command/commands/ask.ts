@@ -40,12 +40,7 @@ function askCommand(cli: Cli): Command {
   return complete(
     command,
     [sourceFlags, embeddingsFlag, cacheFlag, variableFlags, modelFlag, runFlags, storeFlags, outputFlags],
-    [
-      'superstep ask "How many lamps are in stock?" --csv data --docs handbook',
-      'superstep ask "Who ordered most?" --db postgresql://reader@localhost/shop',
-      'superstep ask shop.yaml "How many lamps are in stock?"',
-      "superstep ask shop.yaml --chat",
-    ],
+    'superstep ask "How many lamps are in stock?" --csv data --docs handbook',
     "superstep init goal creates such a file. superstep sources check reports the contents and problems of your sources.",
   )
 }

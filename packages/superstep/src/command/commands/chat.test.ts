@@ -35,7 +35,7 @@ describe("superstep chat", () => {
       files,
       stdin: "/help\n/nothing\n",
     })
-    expect(stderr).toContain("/joke   Something funny")
+    expect(stderr).toMatch(/\/joke +Something funny/)
     expect(stderr).toContain("Unknown command /nothing")
   })
 
@@ -84,6 +84,89 @@ describe("superstep chat", () => {
       expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
     },
   )
+
+  it("changes the model, shows what was used, and lists and continues conversations", async () => {
+    const io = testIo({
+      files,
+      stdin: "Hello\n/cost\n/model\n/model root=offline\n/sessions\n/sessions 1\n/yolo\n/yolo\n",
+    })
+    const { code, stderr } = await superstep(["chat", "helper.yaml", "--thread", "ada", ...model], io)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/1 message: ~?\d+ tokens, .*, 1 model call\n/)
+    expect(stderr).toContain("  root: scripted:script.yaml\n")
+    expect(stderr).toContain("From now on: root=offline.")
+    expect(stderr).toMatch(/\* 1 {2}\d+s +ada {2}Hello\n/)
+    expect(stderr).toContain("Continues ada.")
+    expect(stderr).toContain("Tools run without asking, unless they are denied.\nTools ask again.\n")
+  })
+
+  it("keeps its model if the new one cannot be used", async () => {
+    const io = testIo({ files, stdin: "/model nowhere/x\nHello\n" })
+    const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", ...model], io)
+    expect([code, stdout]).toEqual([0, "One.\n"])
+    expect(stderr).toContain("nowhere")
+  })
+
+  it("continues with a summary after /compact, on a thread of its own", async () => {
+    const script = `
+- { when: "Hello", text: One. }
+- { when: "Summarize our conversation", text: They greeted. }
+- { when: "Tell a joke.", text: Three. }
+`
+    const io = testIo({
+      files: { ...files, "script.yaml": script },
+      stdin: "/compact\nHello\n/compact\n/joke\n",
+    })
+    const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", "--thread", "ada", ...model], io)
+    expect([code, stdout]).toEqual([0, "One.\nThree.\n"])
+    expect(stderr).toContain("There is nothing to summarize.")
+    const thread = /Continues on thread (\S+) with this summary. Everything is still in ada./.exec(
+      stderr,
+    )?.[1]
+    const json = ["run", "helper.yaml", "x", "--json", "--model", "offline", "--thread"]
+    const { state } = JSON.parse((await superstep([...json, thread ?? ""], io)).stdout.split("\n")[0] ?? "")
+    const texts = state.messages.map(({ content }: { content: [{ text: string }] }) => content[0].text)
+    expect(texts).toEqual([
+      "A summary of our conversation so far:\n\nThey greeted.",
+      "Understood. Let us continue.",
+      "Tell a joke.",
+      "Three.",
+    ])
+  })
+
+  it("sends files with the next message, and reports those that cannot be sent", async () => {
+    const io = testIo({
+      files: { ...files, "notes.txt": "Rain." },
+      stdin: "/attach gone.txt\n/attach notes.txt\n/attach\nHello\n/attach\n",
+    })
+    const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", "--thread", "ada", ...model], io)
+    expect([code, stdout]).toEqual([0, "One.\n"])
+    expect(stderr).toContain("Cannot attach gone.txt: no such file.")
+    expect(stderr).toContain("Attached: notes.txt\n")
+    expect(stderr).toMatch(/Write \/attach FILE\.\n$/)
+  })
+
+  it("is interrupted by Ctrl-C for one answer: at the prompt the line is discarded, and the second one leaves", async () => {
+    const slow = "- { when: Hello, text: One., delay: 600000 }\n- { when: Tell a joke., text: Two. }\n"
+    const io = testIo({ files: { ...files, "script.yaml": slow }, terminals: ["stdin", "stderr"] })
+    const running = superstep(
+      ["chat", "helper.yaml", "--thread", "ada", "--model", "scripted:script.yaml"],
+      io,
+    )
+    await io.seen("> ")
+    io.stdin.write("half a line\x03")
+    io.stdin.write("Hello\r")
+    await io.listened()
+    io.interrupt()
+    await io.seen("cancelled")
+    const [UP, CTRL_C] = ["\x1B[A", "\x03"]
+    for (const key of [UP, CTRL_C, CTRL_C, CTRL_C]) io.stdin.write(key)
+    const { code, stderr } = await running
+    expect(code).toBe(0)
+    expect(stderr.split("Hello")).toHaveLength(3)
+    expect(stderr).toContain("Press Ctrl-C again, or type /exit, to leave.")
+    expect(stderr).toContain("Continue this conversation with --thread ada")
+  })
 
   it("refuses --strict, which is for single runs", async () => {
     const { code, stderr } = await superstep(["chat", "helper.yaml", "--strict", ...model], { files })

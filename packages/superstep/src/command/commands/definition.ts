@@ -43,11 +43,7 @@ function graphCommand(cli: Cli): Command {
     .addOption(new Option("--format <format>", "draw in this format").choices(FORMATS))
     .option("--json", "print the graph as data: nodes, edges and channels, with nested workflows")
     .action((file: string, flags: GraphFlags) => graph(file, flags, cli))
-  return complete(
-    command,
-    [outFlags, definitionFlags, storeFlags],
-    ["superstep graph story.yaml", "superstep graph story.yaml --format svg --out story.svg"],
-  )
+  return complete(command, [outFlags, definitionFlags, storeFlags], "superstep graph story.yaml")
 }
 
 async function graph(file: string, flags: GraphFlags, cli: Cli): Promise<void> {

@@ -3,10 +3,11 @@ import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync } fr
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { isSuperstepError } from "@superstep/engine"
+import { MODEL_PROVIDERS } from "@superstep/engine/packages"
 import { Command } from "commander"
 import { type Cli, EXIT, type Io } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags } from "../flags.ts"
-import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
+import { hasKey, installedVersion } from "../open/choose-models.ts"
 import { DEFAULT_PATH, openStore, storeAddress, storeKeys } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
 import { jsonText, padded, printText, progressBar, sanitizeLine } from "../terminal/terminal.ts"
@@ -24,7 +25,7 @@ function doctorCommand(cli: Cli): Command {
   return complete(
     command,
     [outputFlags],
-    ["superstep doctor", "superstep doctor --store sqlite:data/runs.db"],
+    "superstep doctor",
     "Exits with 1 if something is broken or damaged.",
   )
 }
@@ -222,7 +223,7 @@ function disk({ cwd }: Io, url: string | undefined): Finding {
 
 function* providers({ env, cwd }: Io): Generator<Finding> {
   let isAnyReady = false
-  for (const { name, package: wanted, variable } of KNOWN_PROVIDERS) {
+  for (const { name, package: wanted, variable } of MODEL_PROVIDERS) {
     if (variable === undefined || !hasKey(env, variable)) continue
     const version = installedVersion(wanted, cwd)
     if (version === undefined) {

@@ -20,7 +20,7 @@ import { jsonText, printJsonLines, printText, sanitize, sanitizeLine, wrapped } 
 function indexCommand(cli: Cli): Command {
   const command = new Command()
     .description("Index documents for search by words and by meaning, in one file.")
-    .addHelpText("after", helpText(["superstep index add docs", 'superstep index search "how to install"']))
+    .addHelpText("after", helpText("superstep index add docs"))
   for (const below of [addCommand, searchCommand, listCommand, rmCommand]) command.addCommand(below(cli))
   return command
 }

@@ -33,7 +33,7 @@ interface EnqueueFlags extends OutputFlags, StoreFlags, DefinitionFlags, Pick<Ru
 
 function enqueueCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Queue a run: a worker executes it. Prints its id.")
+    .description("Queue a run for a worker, and print its id.")
     .argument("<file>", "a definition, a module, or the id of a definition in the store")
     .argument("[input]", "the input; - reads it from stdin")
     .option("--data", "read the input of a definition as JSON")
@@ -50,10 +50,7 @@ function enqueueCommand(cli: Cli): Command {
   return complete(
     command,
     [definitionFlags, runIdFlag, storeFlags, outputFlags],
-    [
-      'superstep enqueue story.yaml "a story about the sea" --delay 1h',
-      "superstep enqueue report.ts '{\"customer\":17}' --key report-17 --tenant acme",
-    ],
+    'superstep enqueue story.yaml "a story about the sea" --delay 1h',
   )
 }
 

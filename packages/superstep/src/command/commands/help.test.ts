@@ -21,16 +21,31 @@ async function commandLines(): Promise<string[][]> {
   return lines.flat()
 }
 
-test("every command has a help that fits 80 columns, with an example", async () => {
+test("every help has one form: an imperative sentence, defaults in brackets, one example, 80 columns", async () => {
   for (const line of await commandLines()) {
     const { code, stdout, stderr } = await superstep([...line, "--help"])
     expect([line, code, stderr]).toEqual([line, 0, ""])
     expect(stdout).toContain(`Usage: superstep ${line.join(" ")}`)
-    expect([line, stdout.includes("Examples:")]).toEqual([line, true])
+    const [usage = "", about = ""] = stdout.split("\n\n")
+    const sentence = about.replace(/\s+/g, " ")
+    expect([line, usage.startsWith("Usage:"), sentence]).toEqual([
+      line,
+      true,
+      expect.stringMatching(IMPERATIVE),
+    ])
+    expect([line, stdout.match(/^Examples?:\n {2}\S.*\n?$/gm)?.length]).toEqual([line, 1])
+    expect([line, stdout.split("\nExample:\n")[1]?.trim().split("\n").length]).toEqual([line, 1])
+    const options = stdout.replace(/\s+/g, " ")
+    const defaults = options.match(/.{2}\bdefaults?\b:/gi) ?? []
+    expect([line, defaults.filter((one) => !/(?:\(|, )default:$/.test(one))]).toEqual([line, []])
+    expect([line, stdout.includes("default: [")]).toEqual([line, false])
     const long = stdout.split("\n").filter((one) => one.length > 80)
     expect([line, long]).toEqual([line, []])
   }
 })
+
+/** One sentence that begins with a verb, not with its third person. */
+const IMPERATIVE = /^(?:Do|[A-Z][a-z]*[a-rt-z]|Process|Pass),? (?:(?!\. ).)+\.$/
 
 test("help accepts commands and subcommands", async () => {
   for (const words of [["runs"], ["runs", "list"]]) {

@@ -10,7 +10,9 @@ import { complete, type OutputFlags, outputFlags, parseCount, type StoreFlags, s
 import { type OpenStore, onStore, storeFlagOf, withStore } from "../open/store.ts"
 import { canReopenWorkflow } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
-import { expectedAnswer, liveHolder, printQuestion } from "../print/run-report.ts"
+import { storedNames } from "../print/node-names.ts"
+import { expectedAnswer, printQuestion } from "../print/question.ts"
+import { liveHolder } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId, typedId } from "../run/find-run.ts"
 import { readAnswer, readJson } from "../run/read-input.ts"
@@ -46,7 +48,9 @@ async function list({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Pro
   const now = Date.now()
   for (const [i, request] of shown.entries()) {
     if (i > 0) out.line()
-    printQuestion(out, request, { now, storeFlag: storeFlagOf(flags) })
+    const run = flags.verbose ? undefined : await store.run(request.runId)
+    const node = run === undefined ? request.node : (await storedNames(store, run)).title(request.node)
+    printQuestion(out, { ...request, node }, { now, storeFlag: storeFlagOf(flags) })
   }
   if (found.length > limit && !quiet) err.line(err.paint.dim(`More results: --limit ${limit * 5}`))
 }
@@ -58,7 +62,7 @@ interface RespondFlags extends ResumeFlags {
 
 function respondCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Answer an open question. The run then continues.")
+    .description("Answer an open question, and let the run continue.")
     .argument("<run>", RUN_ID)
     .argument("[request]", "the question's id; optional if there is only one")
     .argument("[answer]", "the answer: text, a number, yes or no")
@@ -70,7 +74,7 @@ function respondCommand(cli: Cli): Command {
   return complete(
     command,
     [resumeFlags, storeFlags, outputFlags],
-    ["superstep respond 4f2a91c0 yes", "superstep respond 4f2a91c0 r1 yes --by Ada"],
+    "superstep respond 4f2a91c0 yes",
     "Without an answer, you are asked at the terminal. List the questions: superstep inbox",
   )
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
@@ -22,6 +22,7 @@ async function made(template: string, ...flags: readonly string[]) {
   return { io, next, files }
 }
 
+// The template typescript needs what npm installs: tests/packages/clone.long.test.ts runs it.
 describe("a template runs offline immediately, with the commands that are printed", () => {
   test.each(["steps", "graph", "chat", "goal"])("%s", async (template) => {
     const { io, next } = await made(template)
@@ -78,26 +79,6 @@ describe("a template runs offline immediately, with the commands that are printe
       code: 0,
       stdout: expect.stringContaining(answer),
     })
-  })
-
-  test("typescript", async () => {
-    const { io, next } = await made("typescript")
-    expect(next.slice(0, 2)).toEqual(["cd here", "npm install"])
-    // What npm would install.
-    mkdirSync(join(io.cwd, "here", "node_modules"))
-    const own = fileURLToPath(new URL("../../..", import.meta.url))
-    symlinkSync(own, join(io.cwd, "here", "node_modules", "superstep"))
-    const { execFileSync } = await import("node:child_process")
-    const program = fileURLToPath(new URL("../main.ts", import.meta.url))
-    const node = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx"), program]
-    for (const line of next.slice(2)) {
-      const [, name, ...others] = argv(line)
-      expect(name).toBe("superstep")
-      const options = { cwd: join(io.cwd, "here"), encoding: "utf8", stdio: "pipe" } as const
-      const stdout = execFileSync(process.execPath, [...node, ...others], options)
-      expect(stdout).not.toBe("")
-      expect(stdout).not.toContain("offline stand-in")
-    }
   })
 })
 

@@ -20,9 +20,7 @@ const DEFAULT_FOLDER = "my-workflow"
 function initCommand(cli: Cli): Command {
   const templates = TEMPLATES.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`)
   const command = new Command()
-    .description(
-      "Create a project from a template, in a new or empty folder. After npm install it runs without a key.",
-    )
+    .description("Create a project from a template that runs without a key, in a new or empty folder.")
     .addArgument(new Argument("[template]", "the template; prompts for it if omitted").choices(NAMES))
     .argument("[folder]", `the folder (default: ${DEFAULT_FOLDER})`)
     .option("--model <name>", "set the model of its agents: offline or provider/model", parseModelName)

@@ -15,7 +15,7 @@ test("a key is created, authenticates, is listed without its secret, and is revo
     }
   }
   const flags = ["--role", "viewer", "--tenant", "acme", "--workflow", "a", "--expires", "90d"]
-  const limits = ["--budget", "usd=5", "--rate", "100/1m"]
+  const limits = ["--budget", "usd=5", "--rate", "100/1m", "--runs-per-day", "50", "--concurrent-runs", "2"]
   const created = await superstep(["keys", "create", "ci", ...flags, ...limits], io)
   expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ss_[0-9a-f]{16}_[\w-]{43}\n$/) })
   const id = created.stdout.slice(3, 19)
@@ -24,7 +24,13 @@ test("a key is created, authenticates, is listed without its secret, and is revo
     role: "viewer",
     tenant: "acme",
     workflows: ["a"],
-    key: { id, budget: { usd: 5, per: "day" }, rateLimit: { requests: 100, seconds: 60 } },
+    key: {
+      id,
+      isPaused: false,
+      budget: { usd: 5, per: "day" },
+      rateLimit: { requests: 100, seconds: 60 },
+      quota: { runsPerDay: 50, concurrentRuns: 2 },
+    },
   })
   const listed = await superstep(["keys"], io)
   expect(listed.stdout).toMatch(new RegExp(`${id} +ci +viewer +acme +until \\d{4}-\\d\\d-\\d\\d`))

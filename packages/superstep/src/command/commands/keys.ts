@@ -32,6 +32,8 @@ interface CreateFlags extends Flags {
   readonly budget?: BudgetFlag | undefined
   readonly budgetPer: "day" | "total"
   readonly rate?: KeyOptions["rateLimit"]
+  readonly runsPerDay?: number | undefined
+  readonly concurrentRuns?: number | undefined
 }
 
 const ROLES = ["viewer", "operator", "author", "admin"] as const
@@ -39,7 +41,7 @@ const ROLES = ["viewer", "operator", "author", "admin"] as const
 function keysCommand(cli: Cli): Command {
   return new Command()
     .description("Create, list and revoke API keys of the server.")
-    .addHelpText("after", helpText(["superstep keys create ci --role operator", "superstep keys list"]))
+    .addHelpText("after", helpText("superstep keys create ci --role operator"))
     .addCommand(createCommand(cli))
     .addCommand(listCommand(cli), { isDefault: true })
     .addCommand(revokeCommand(cli))
@@ -52,9 +54,9 @@ function createCommand(cli: Cli): Command {
     .description("create a key, and print it once")
     .argument("<name>", "what the key is for")
     .addOption(new Option("--role <role>", "what it may do").choices(ROLES).default("operator"))
-    .option("--tenant <name>", "it sees only what belongs to this tenant (default: everything)")
+    .option("--tenant <name>", "show it only what belongs to this tenant (default: everything)")
     .option("--workflow <name>", "it sees and starts only this workflow; repeatable", collect)
-    .option("--expires <time>", "it works for this long: 90d, 12h (default: until revoked)", parseDuration)
+    .option("--expires <time>", "let it work for this long: 90d, 12h (default: until revoked)", parseDuration)
     .option("--budget <parts>", "it starts no more runs once they used this: usd=5,tokens=90000", parseBudget)
     .addOption(
       new Option("--budget-per <period>", "the period of the budget")
@@ -62,14 +64,13 @@ function createCommand(cli: Cli): Command {
         .default("day"),
     )
     .option("--rate <n/time>", "limit its requests per process: 100/1m", parseRate)
+    .option("--runs-per-day <n>", "limit the runs that it starts on a day of UTC", parseCount)
+    .option("--concurrent-runs <n>", "limit its runs that are queued or execute at the same time", parseCount)
     .action((name: string, flags: CreateFlags) => create(cli, name, flags))
   return complete(
     command,
     [storeFlags, outputFlags],
-    [
-      "superstep keys create ci --role operator",
-      "superstep keys create acme --tenant acme --expires 90d --budget usd=5",
-    ],
+    "superstep keys create ci --role operator",
     "Roles, each with the rights of those before it: viewer reads, operator starts, answers and cancels runs, author changes definitions, admin manages keys.",
   )
 }
@@ -88,7 +89,11 @@ async function create(cli: Cli, name: string, flags: CreateFlags): Promise<void>
 }
 
 function keyOptions(name: string, flags: CreateFlags): KeyOptions {
-  const { role, tenant, workflow, expires, budget, budgetPer, rate } = flags
+  const { role, tenant, workflow, expires, budget, budgetPer, rate, runsPerDay, concurrentRuns } = flags
+  const quota = {
+    ...(runsPerDay !== undefined && { runsPerDay }),
+    ...(concurrentRuns !== undefined && { concurrentRuns }),
+  }
   const { usd, tokens, ...others } = budget ?? {}
   const [other] = Object.keys(others)
   if (other !== undefined) throw usageError(`The budget of a key is usd, tokens or both, not ${other}.`)
@@ -102,6 +107,7 @@ function keyOptions(name: string, flags: CreateFlags): KeyOptions {
       budget: { per: budgetPer, ...(usd !== undefined && { usd }), ...(tokens !== undefined && { tokens }) },
     }),
     ...(rate !== undefined && { rateLimit: rate }),
+    ...(Object.keys(quota).length > 0 && { quota }),
   }
 }
 

@@ -32,7 +32,11 @@ const run = (script: string, ...more: string[]) => [
 it("remembers for the user of --label, in the folder beside the file, and for no other user", async () => {
   const here = io()
   const label = (user: string) => ["--label", `user=${user}`]
-  expect(await superstep(run("remember.yaml", ...label("ada")), here)).toMatchObject({ code: 0 })
+  const events = async (id: string) => (await superstep(["runs", "events", id, "--json"], here)).stdout
+  expect(await superstep(run("remember.yaml", ...label("ada"), "--run-id", "r"), here)).toMatchObject({
+    code: 0,
+  })
+  expect(await events("r")).toContain('"key":"step:tool:remember:call_assistant_1_1","value":{"ok":true')
   const folder = join(here.cwd, ".superstep", "memories")
   expect(readdirSync(folder).filter((name) => name.endsWith(".db"))).toHaveLength(1)
   const ada = await superstep(run("recall.yaml", ...label("ada"), "--run-id", "a"), here)
@@ -40,7 +44,6 @@ it("remembers for the user of --label, in the folder beside the file, and for no
   expect([ada.code, eve.code]).toEqual([0, 0])
   const journal = async (id: string) => (await superstep(["runs", "show", id, "--json"], here)).stdout
   expect(await journal("a")).toContain('"user":"ada"')
-  const events = async (id: string) => (await superstep(["runs", "events", id, "--json"], here)).stdout
   expect(await events("a")).toContain("Ada prefers tea.")
   expect(await events("e")).not.toContain("Ada prefers tea.")
 })

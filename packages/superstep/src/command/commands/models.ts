@@ -1,28 +1,26 @@
 /** `superstep models`: which providers are ready, and what a model costs. Keys are never shown. */
+
+import { MODEL_PROVIDERS } from "@superstep/engine/packages"
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags } from "../flags.ts"
-import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
+import { hasKey, installedVersion } from "../open/choose-models.ts"
 import { printTable } from "../print/figures.ts"
 import { printJsonLines } from "../terminal/terminal.ts"
 
 function modelsCommand(cli: Cli): Command {
   const command = new Command()
-    .description("List providers, their packages and keys. With names of models: print their prices.")
+    .description("List providers with their packages and keys, or the prices of models.")
     .argument("[names...]", "models, as provider/model")
     .action((names: readonly string[], flags: OutputFlags) =>
       names.length > 0 ? prices(names, flags, cli) : providers(flags, cli),
     )
-  return complete(
-    command,
-    [outputFlags],
-    ["superstep models", "superstep models openai/gpt-5 anthropic/claude-opus-4-5"],
-  )
+  return complete(command, [outputFlags], "superstep models")
 }
 
 function providers({ json }: OutputFlags, { io, out }: Cli): void {
   const { env, cwd } = io
-  const rows = KNOWN_PROVIDERS.map(({ name: provider, package: wanted, variable }) => {
+  const rows = MODEL_PROVIDERS.map(({ name: provider, package: wanted, variable }) => {
     const version = installedVersion(wanted, cwd)
     const key = variable === undefined ? undefined : hasKey(env, variable)
     const isReady = version !== undefined && key !== false

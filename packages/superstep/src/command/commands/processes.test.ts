@@ -1,15 +1,11 @@
 /** Commands as processes of their own, on one store. */
 import { execFile, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
+import { bundled } from "../../../../../tests/bundled.ts"
 import { type TestIo, testIo } from "../test-io.test-support.ts"
 
-const PROGRAM = [
-  "--conditions=@superstep/source",
-  "--import",
-  import.meta.resolve("tsx"),
-  fileURLToPath(new URL("../main.ts", import.meta.url)),
-]
+const PROGRAM = bundled(fileURLToPath(new URL("../main.ts", import.meta.url)))
 
 const story = `agents:
   writer: { model: offline, instruction: Write. }
@@ -24,7 +20,7 @@ function run(
   ...argv: readonly string[]
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [...PROGRAM, ...argv], { cwd: io.cwd }, (error, stdout, stderr) =>
+    execFile(process.execPath, [PROGRAM, ...argv], { cwd: io.cwd }, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
     )
   })
@@ -33,10 +29,11 @@ function run(
 test("a run that one process released is watched by a second one and finished by a third", async () => {
   const io = testIo({ files: { "story.yaml": story } })
   expect((await run(io, "run", "story.yaml", "a story", "--run-id", "s")).code).toBe(3)
-  const watcher = spawn(process.execPath, [...PROGRAM, "runs", "events", "s", "--follow", "--json"], {
+  const watcher = spawn(process.execPath, [PROGRAM, "runs", "events", "s", "--follow", "--json"], {
     cwd: io.cwd,
     stdio: ["ignore", "pipe", "inherit"],
   })
+  onTestFinished(() => void watcher.kill("SIGKILL"))
   let seen = ""
   const ended = new Promise<number | null>((resolve) => watcher.on("close", resolve))
   await new Promise<void>((resolve) => {

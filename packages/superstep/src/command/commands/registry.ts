@@ -1,6 +1,5 @@
 /** `superstep apply`, `diff`, `export` and `delete`: the definitions and agents of the store. */
-import type { Json, Registry } from "@superstep/engine"
-import { SuperstepError } from "@superstep/engine"
+import { type Json, type Registry, SuperstepError } from "@superstep/engine"
 import {
   type Applied,
   type AppliedAgent,
@@ -13,9 +12,13 @@ import {
   diffDefinition,
   documentText,
   exportDefinition,
+  independentAgents,
+  type JsonRecord,
+  type Loaded,
   removeAgent,
   removeDefinition,
   rowsOf,
+  withFileModels,
 } from "@superstep/engine/definitions"
 import { Command, Option } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
@@ -28,8 +31,9 @@ import {
   type StoreFlags,
   storeFlags,
 } from "../flags.ts"
-import { type RegistryFile, readRegistryFiles } from "../open/registry-files.ts"
+import { loadFile } from "../open/load-definition.ts"
 import { type OpenStore, onStore, storeOf } from "../open/store.ts"
+import { definitionError, printLoaded, usageError } from "../print/errors.ts"
 import { counted } from "../print/figures.ts"
 import {
   jsonText,
@@ -51,7 +55,7 @@ function applyCommand(cli: Cli): Command {
   return complete(
     command,
     [definitionFlags, storeFlags, outputFlags],
-    ["superstep apply support.json --agents agents.yaml", "superstep run support"],
+    "superstep apply support.json --agents agents.yaml",
     "The agents of --agents are stored too.",
   )
 }
@@ -110,14 +114,10 @@ function printChanges(out: Terminal, changes: readonly DefinitionChange[], inden
 
 function diffCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Show what applying a file would change in the store. Exit with 1 if anything.")
+    .description("Show what applying a file would change in the store; exit with 1 if anything.")
     .argument("<file>", "a graph, or a file with agents and no workflow")
     .action(onStore(cli, diff))
-  return complete(
-    command,
-    [definitionFlags, storeFlags, outputFlags],
-    ["superstep diff support.json", "superstep diff support.json --agents agents.yaml"],
-  )
+  return complete(command, [definitionFlags, storeFlags, outputFlags], "superstep diff support.json")
 }
 
 async function diff(cli: Cli, store: OpenStore, file: string, flags: FileFlags): Promise<void> {
@@ -238,4 +238,102 @@ export const commands = {
   diff: diffCommand,
   export: exportCommand,
   delete: deleteCommand,
+}
+
+// The files of `apply` and `diff`: definitions as the registry stores them, validated first.
+
+interface RegistryFile {
+  readonly file: string
+  /** A graph, which may have agents; or agents alone. */
+  readonly kind: "graph" | "agents"
+  /** The id of the graph in the registry. */
+  readonly id: string
+  /** For agents: `agents` alone, by id or as a list. */
+  readonly data: Json
+}
+
+type Flags = Pick<DefinitionFlags, "lenient" | "set" | "setSecret" | "untrusted" | "agents"> &
+  Pick<OutputFlags, "quiet">
+
+/**
+ * Throws if a file is invalid. The file of `--agents` is read first. A graph may use agents of `--agents`, otherwise
+ * those of the other files and of the store.
+ */
+async function readRegistryFiles(
+  cli: Cli,
+  store: OpenStore,
+  files: readonly string[],
+  flags: Flags,
+): Promise<readonly RegistryFile[]> {
+  const alone: { readonly file: string; readonly loaded: Loaded }[] = []
+  for (const file of files) alone.push({ file, loaded: await loadFile({ file }, cli, flags) })
+  const fromOtherFiles: Agents = Object.assign({}, ...alone.map(({ loaded }) => agentsIn(loaded)))
+  const read = flags.agents === undefined ? [] : [await readAgentsFile(cli, flags.agents, flags)]
+  for (const { file, loaded } of alone) {
+    const isWhole = loaded.definition !== undefined || flags.agents !== undefined
+    const whole = isWhole ? loaded : await loadWithKnown(cli, store, { file, loaded, fromOtherFiles }, flags)
+    read.push(await registryFile(cli, file, whole, flags))
+  }
+  return read
+}
+
+async function registryFile(cli: Cli, file: string, loaded: Loaded, flags: Flags): Promise<RegistryFile> {
+  const { definition } = loaded
+  if (definition === undefined) throw await definitionError(loaded)
+  await definition.close()
+  if (!flags.quiet) await printLoaded(loaded, cli.err)
+  const { dialect, name: id, data } = definition
+  if (dialect === "graph") return { file, kind: "graph", id, data }
+  if (dialect === "agents") return { file, kind: "agents", id, data: agentsOf(data) }
+  throw usageError(
+    `${file} has steps. The store holds graphs, with nodes and edges, and agents. Run steps from their file. ` +
+      "To use its agents in a graph, name the file with --agents.",
+  )
+}
+
+/** `--agents FILE`: the agents of a file, whatever else is in it. */
+async function readAgentsFile(cli: Cli, file: string, flags: Flags): Promise<RegistryFile> {
+  const { agents: _, ...others } = flags
+  const loaded = await loadFile({ file }, cli, others)
+  const { definition } = loaded
+  if (definition === undefined) throw await definitionError(loaded)
+  await definition.close()
+  return { file, kind: "agents", id: definition.name, data: agentsOf(definition.data) }
+}
+
+/** A reserved name that cannot be a file. */
+const KNOWN = "registry:agents.json"
+
+interface AloneFile {
+  readonly file: string
+  readonly loaded: Loaded
+  /** Agents that the other files define. */
+  readonly fromOtherFiles: Agents
+}
+
+async function loadWithKnown(
+  cli: Cli,
+  store: OpenStore,
+  { file, loaded, fromOtherFiles }: AloneFile,
+  flags: Flags,
+): Promise<Loaded> {
+  const stored = (await independentAgents(store.registry)).map((row) => [row.id, agentData(row)])
+  const agents = { ...Object.fromEntries(stored), ...fromOtherFiles }
+  if (Object.keys(agents).length === 0) return loaded
+  const text = JSON.stringify({ agents })
+  const read = (name: string) => (name === KNOWN ? text : undefined)
+  return await loadFile({ file, load: { agents: KNOWN, read } }, cli, flags)
+}
+
+function agentsIn({ definition }: Loaded): Agents {
+  return definition?.dialect === "agents" ? agentsOf(definition.data) : {}
+}
+
+type Agents = { readonly [id: string]: Json }
+
+/** The store holds agents without their file, so each gets the models that it uses. */
+function agentsOf(data: Json): Agents {
+  const { agents, ...file } = data as { readonly agents: { readonly [id: string]: JsonRecord } } & JsonRecord
+  const entries = Object.entries(agents).map(([id, agent]) => [id, withFileModels(agent, file)])
+  return Object.fromEntries(entries) as Agents
 }

@@ -174,7 +174,7 @@ describe("a run that asks", () => {
     io.stdin.write("\r")
     await io.seen("How many?")
     io.stdin.write("99\r")
-    await io.seen("is not valid")
+    await io.seen("must be <= 9")
     io.stdin.write("3\r")
     expect(await running).toMatchObject({ code: 0, stdout: "x: 3 red\n" })
   })

@@ -52,6 +52,24 @@ describe("runs cancel", () => {
   })
 })
 
+describe("runs pause", () => {
+  test("pauses runs, which are listed and shown, and runs resume continues them", async () => {
+    const io = await withRuns({ a: "ask", b: "ask" }, { labels: { file: "gone.yaml" } })
+    const { code, stderr } = await superstep(["runs", "pause", "a", "--reason", "audit"], io)
+    expect([code, stderr]).toEqual([0, "Paused a.\n"])
+    expect((await rowsOf(io)).map(({ runId, status }) => [runId, status])).toEqual([
+      ["b", "waiting"],
+      ["a", "paused"],
+    ])
+    const listed = await superstep(["runs", "list", "--status", "paused", "--json"], io)
+    expect(listed.stdout.trim().split("\n")).toHaveLength(1)
+    expect((await superstep(["runs", "show", "a"], io)).stdout).toContain("Paused: audit")
+    const resumed = await superstep(["runs", "resume", "a", "--file", FILE], io)
+    expect(resumed.code, "it waits for a person").toBe(3)
+    expect((await rowsOf(io)).find(({ runId }) => runId === "a")?.status).toBe("waiting")
+  })
+})
+
 describe("commands on several runs", () => {
   test("report the runs that fail, and process the others; a run that is named twice counts once", async () => {
     const io = await withRuns({ done: "x", a: "ask", b: "ask" })

@@ -1,27 +1,40 @@
-/** `superstep runs fork`: creates a run that shares the history of another one up to a superstep. */
-import { fork, type Json, type Store, type StoredRequest, type StoredRun } from "@superstep/engine"
+/** `superstep runs fork`, `diff` and `replay`: a run beside another one, or beside its changed definition. */
+import {
+  compareRuns,
+  fork,
+  type Json,
+  printReplay,
+  type RunDifference,
+  Runtime,
+  type Store,
+  type StoredRequest,
+  type StoredRun,
+} from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
-import type { Cli } from "../cli.ts"
+import { type Cli, EXIT } from "../cli.ts"
 import {
   type BoundFlags,
   boundFlags,
   complete,
   limitsOf,
+  type OutputFlags,
   outputFlags,
   parseWhole,
+  type StoreFlags,
   storeFlags,
   strictFlag,
 } from "../flags.ts"
 import type { OpenedWorkflow } from "../open/opened-workflow.ts"
 import { withMaxSteps } from "../open/run-labels.ts"
-import { type OpenStore, withStore } from "../open/store.ts"
+import { type OpenStore, onStore, withStore } from "../open/store.ts"
+import { openStoredWorkflow, type StoredWorkflowFlags, storedWorkflowFlags } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
 import { viewOf } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId } from "../run/find-run.ts"
 import { answerProblem, parseJson, readAnswer } from "../run/read-input.ts"
 import { type ResumeFlags, resume, resumeFlags } from "../run/run-workflow.ts"
-import { jsonText, sanitizeLine } from "../terminal/terminal.ts"
+import { clipped, jsonText, sanitize, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
 import { RUN_ID } from "./runs-show.ts"
 
 interface ForkFlags extends ResumeFlags, BoundFlags {
@@ -61,11 +74,7 @@ export function forkCommand(cli: Cli): Command {
   return complete(
     command,
     [boundFlags, strictFlag, resumeFlags, storeFlags, outputFlags],
-    [
-      "superstep runs fork 4f2a91c0 --at 2 --set-state tone=kind",
-      "superstep runs fork 4f2a91c0 --answer r1=no",
-      'superstep runs fork 4f2a91c0 --input "Write about tea."',
-    ],
+    "superstep runs fork 4f2a91c0 --at 2 --set-state tone=kind",
   )
 }
 
@@ -165,4 +174,74 @@ async function forkInput(store: Store, { runId }: StoredRun, text: string): Prom
 function example(input: Json): string {
   const text = JSON.stringify(input)
   return text.length <= 60 ? sanitizeLine(text) : Array.isArray(input) ? "'[…]'" : "'{…}'"
+}
+
+// `superstep runs diff` and `superstep runs replay`: compare a run with another one, or with its changed definition.
+
+type DiffFlags = OutputFlags & StoreFlags
+
+export function diffCommand(cli: Cli): Command {
+  const command = new Command("diff")
+    .description("show what two runs did differently; exit with 1 if they differ")
+    .argument("<a>", RUN_ID)
+    .argument("<b>", "the other run")
+    .action(onStore(cli, diff))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "superstep runs diff 4f2a91c0 77be01aa",
+    "Compares inputs, messages of nodes, answers, state, outputs and errors, but not times or costs. --verbose prints values in full.",
+  )
+}
+
+async function diff(cli: Cli, store: OpenStore, a: string, b: string, flags: DiffFlags): Promise<void> {
+  const runs = [await findRun(store, a), await findRun(store, b)] as const
+  const [{ runId: one }, { runId: other }] = runs
+  const found = await compareRuns(store, one, other)
+  const isSame = found.length === 0
+  if (!isSame) cli.exit(EXIT.failed)
+  if (flags.json) return cli.out.line(jsonText({ a: one, b: other, same: isSame, differences: found }))
+  if (flags.quiet) return
+  for (const difference of found) printDifference(cli.out, difference, flags.verbose === true)
+  if (isSame) cli.err.line(`Runs ${shortId(one)} and ${shortId(other)} show no differences.`)
+}
+
+function printDifference(out: Terminal, { what, a, b }: RunDifference, isFull: boolean): void {
+  const { bold, red, green } = out.paint
+  out.line(bold(sanitizeLine(what)))
+  const shown = (value: Json | undefined) => {
+    const text = sanitizeLine(value === undefined ? "(nothing)" : jsonText(value))
+    return isFull ? text : clipped(text, out.width - 4)
+  }
+  out.line(`  ${red("-")} ${shown(a)}`)
+  out.line(`  ${green("+")} ${shown(b)}`)
+}
+
+type ReplayFlags = OutputFlags & StoreFlags & StoredWorkflowFlags
+
+export function replayCommand(cli: Cli): Command {
+  const command = new Command("replay")
+    .description("replay a run against its current definition; exit with 1 if it differs")
+    .argument("<run>", RUN_ID)
+    .action(onStore(cli, replay))
+  return complete(
+    command,
+    [storedWorkflowFlags, storeFlags, outputFlags],
+    "superstep runs replay 4f2a91c0 --file new-version.yaml",
+    "No model is called and nobody is asked: their recorded answers are used.",
+  )
+}
+
+async function replay(cli: Cli, store: OpenStore, id: string, flags: ReplayFlags): Promise<void> {
+  const run = await findRun(store, id)
+  const opened = await openStoredWorkflow(cli, store, run, flags, { isRun: false })
+  const runtime = new Runtime({ store, workflows: [], recover: false })
+  try {
+    const report = await runtime.replay(run.runId, opened.workflow)
+    cli.out.line(flags.json ? jsonText(report) : sanitize(printReplay(report)))
+    if (!report.same) cli.exit(EXIT.failed)
+  } finally {
+    await runtime.close()
+    await opened.close()
+  }
 }

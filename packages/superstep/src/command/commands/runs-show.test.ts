@@ -6,7 +6,7 @@ import { eventLine } from "./runs-show.ts"
 const plain = (text: string) => text
 const screen = {
   width: 80,
-  paint: { bold: plain, dim: plain, red: plain, green: plain, magenta: plain } satisfies Paint,
+  paint: { bold: plain, dim: plain, italic: plain, red: plain, green: plain, magenta: plain } satisfies Paint,
 }
 const envelope = { runId: "r", seq: 7, at: Date.UTC(2024, 0, 1, 3, 4, 5, 678), path: [] }
 

@@ -1,12 +1,29 @@
-/** `superstep runs show`, `events` and `state`: inspect one run. */
-import { history, pastEvents, type RunEvent, Runtime, type StoredRun } from "@superstep/engine"
+/** `superstep runs show`, `events`, `state` and `why`: inspect one run. */
+import {
+  type ExplainedEdge,
+  history,
+  pastEvents,
+  type RunEvent,
+  Runtime,
+  type StoredRun,
+  why,
+} from "@superstep/engine"
 import { openRequests, openWaits, type RunView } from "@superstep/engine/protocol"
 import { cutText } from "@superstep/engine/text"
 import { Command } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
-import { complete, type OutputFlags, outputFlags, parseWhole, type StoreFlags, storeFlags } from "../flags.ts"
+import {
+  complete,
+  type OutputFlags,
+  outputFlags,
+  parseCount,
+  parseWhole,
+  type StoreFlags,
+  storeFlags,
+} from "../flags.ts"
 import { type OpenStore, onStore, storeFlagOf } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
+import { NO_NAMES, type NodeNames, shownTask, storedNames, taskPlace } from "../print/node-names.ts"
 import { liveHolder, nodesOf, printRun, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
 import { findRun } from "../run/find-run.ts"
 import { clipped, jsonText, padded, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
@@ -31,7 +48,8 @@ async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags
     return out.line(jsonText({ ...runData(run, view), slots, status: await shownStatus(store, run) }))
   }
   const holder = await liveHolder(store, run)
-  printRun(out, { run, view, holder, slots, now: Date.now(), storeFlag: storeFlagOf(flags) })
+  const names = flags.verbose ? NO_NAMES : await storedNames(store, run)
+  printRun(out, { run, view, holder, slots, now: Date.now(), storeFlag: storeFlagOf(flags), names })
 }
 
 function runData(run: StoredRun, view: RunView) {
@@ -68,9 +86,16 @@ export function eventsCommand(cli: Cli): Command {
 }
 
 async function events(cli: Cli, store: OpenStore, id: string, flags: EventsFlags): Promise<void> {
-  const { runId } = await findRun(store, id)
+  const run = await findRun(store, id)
+  const { runId } = run
   const { out } = cli
-  const print = (event: RunEvent) => out.line(flags.json ? jsonText(event) : eventLine(event, out))
+  const names = flags.json || flags.verbose ? NO_NAMES : await storedNames(store, run)
+  const print = (event: RunEvent) => {
+    if (flags.json) return out.line(jsonText(event))
+    // A node that the author did not write matters if it failed.
+    const isInternal = "node" in event && names.isInternal(event.node) && event.type !== "task.failed"
+    if (!isInternal) out.line(eventLine(event, out, names))
+  }
   if (flags.follow) return await follow(cli, store, runId, flags.after, print)
   for (const event of await pastEvents(store, runId, flags.after)) print(event)
 }
@@ -135,21 +160,25 @@ async function state({ out, err }: Cli, store: OpenStore, id: string, flags: Sta
 // An event of a run on one line: its time, its number, its type, where it happened, and its content.
 
 /** `03:04:05.123    12  task.started  gen#1  …`, at most as wide as the terminal. */
-export function eventLine(event: RunEvent, { width, paint }: Pick<Terminal, "width" | "paint">): string {
+export function eventLine(
+  event: RunEvent,
+  { width, paint }: Pick<Terminal, "width" | "paint">,
+  names: NodeNames = NO_NAMES,
+): string {
   const { at, seq, path, type } = event
   const time = new Date(at).toISOString().slice(11, 23)
   const head = `${time} ${String(seq).padStart(5)}  `
   const where = [
-    ...path,
-    ...("node" in event && "task" in event ? [`${event.node}#${event.task}`] : []),
+    ...path.map((place) => shownTask(place, names)),
+    ...("node" in event && "task" in event ? [`${names.title(event.node)}#${event.task}`] : []),
   ].join(" > ")
-  const rest = [where, contentOf(event)].filter((text) => text !== "").join("  ")
+  const rest = [where, contentOf(event, names)].filter((text) => text !== "").join("  ")
   const name = padded(type, 15)
   const room = width - head.length - name.length - 2
   return `${paint.dim(head)}${paint.bold(name)}  ${clipped(sanitizeLine(rest), room)}`.trimEnd()
 }
 
-function contentOf(event: RunEvent): string {
+function contentOf(event: RunEvent, { title }: NodeNames): string {
   switch (event.type) {
     case "run.started":
       return `${event.workflow} with ${json(event.input)}`
@@ -158,7 +187,9 @@ function contentOf(event: RunEvent): string {
     case "run.finished":
       return event.error === undefined ? event.status : `${event.status}: ${event.error.message}`
     case "limit.reached":
-      return event.goesTo === undefined ? event.error.message : `${event.error.message} → ${event.goesTo}`
+      return event.goesTo === undefined
+        ? event.error.message
+        : `${event.error.message} → ${title(event.goesTo)}`
     case "superstep.started":
       return `${event.superstep}, ${event.tasks} to run`
     case "superstep.committed":
@@ -180,9 +211,9 @@ function contentOf(event: RunEvent): string {
     case "usage.recorded":
       return json(event.usage)
     case "message.undelivered":
-      return `${event.from ?? "the start"} → ${event.to ?? "nobody"}: ${event.reason}`
+      return `${event.from === undefined ? "the start" : title(event.from)} → ${event.to === undefined ? "nobody" : title(event.to)}: ${event.reason}`
     case "join.waiting":
-      return `${event.node} waits for ${event.missing.join(", ")}`
+      return `${title(event.node)} waits for ${event.missing.map(title).join(", ")}`
     case "state.written":
       return `${event.key} ${event.reducer} ${json(event.value)}`
     case "output":
@@ -208,4 +239,63 @@ function contentOf(event: RunEvent): string {
 /** A line shows only the beginning. */
 function json(value: unknown): string {
   return cutText(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), 200)
+}
+
+// `superstep runs why`: where the messages of a task went, edge by edge, and why.
+
+interface WhyFlags extends OutputFlags, StoreFlags {
+  readonly path?: readonly string[] | undefined
+}
+
+export function whyCommand(cli: Cli): Command {
+  const command = new Command("why")
+    .description("show where the messages of a task went, and why")
+    .argument("<run>", RUN_ID)
+    .argument("<task>", "the number of the task, as `superstep runs events` shows it: node#task", parseCount)
+    .option(
+      "--path <node#task>",
+      "a task of this sub-workflow; repeat it for deeper ones",
+      (part: string, before: readonly string[] = []) => [...before, part],
+    )
+    .action(onStore(cli, explain))
+  return complete(command, [storeFlags, outputFlags], "superstep runs why 4f2a91c0 3")
+}
+
+async function explain(
+  { out, err }: Cli,
+  store: OpenStore,
+  id: string,
+  task: number,
+  flags: WhyFlags,
+): Promise<void> {
+  const run = await findRun(store, id)
+  const names = await storedNames(store, run)
+  const path = flags.path?.map((shown) => taskPlace(shown, names))
+  const found = await why(store, run.runId, task, { path })
+  if (flags.json) return out.line(jsonText(found))
+  const { title } = flags.verbose ? NO_NAMES : names
+  const name = sanitizeLine(`${title(found.node)}#${task}`)
+  if (found.error !== undefined) err.line(`${name} failed: ${sanitizeLine(found.error.message)}`)
+  if (found.seq === undefined) return err.line(`${name} has not ended: it has sent no message yet.`)
+  for (const { condition, holds, operands } of found.conditions ?? []) {
+    out.line(sanitizeLine(`${condition}: ${holds}`))
+    for (const { text, value } of operands) {
+      out.line(
+        out.paint.dim(
+          `    ${sanitizeLine(`${text} = ${value === undefined ? "missing" : jsonText(value)}`)}`,
+        ),
+      )
+    }
+  }
+  for (const { value, isOutput, undelivered, edges } of found.messages) {
+    const text = sanitizeLine(jsonText(value))
+    out.line(out.paint.bold(flags.verbose ? text : clipped(text, out.width)))
+    for (const edge of edges) out.line(`  ${edge.taken ? "→" : " "} ${sanitizeLine(edgeText(edge, title))}`)
+    if (isOutput) out.line("  → output")
+    if (undelivered !== undefined) out.line(`    not delivered: ${sanitizeLine(undelivered)}`)
+  }
+}
+
+function edgeText({ to, label, reason }: ExplainedEdge, title: NodeNames["title"]): string {
+  return `${to === undefined ? "output" : title(to)}${label === undefined ? "" : ` [${label}]`}: ${reason}`
 }

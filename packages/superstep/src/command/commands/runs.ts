@@ -1,6 +1,6 @@
 /** `superstep runs`: lists, inspects, resumes and removes runs. */
 import { resolve } from "node:path"
-import { isSuperstepError, type StoredRun, type Usage } from "@superstep/engine"
+import { isSuperstepError, ownRuns, type StoredRun, type Usage } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
 import {
@@ -21,20 +21,25 @@ import { paintStatus, type ShownStatus, STATUSES, shownStatus, stepsOf, viewOf }
 import { findRun, findRuns, forEachRun, shortId, typedId } from "../run/find-run.ts"
 import { confirmed } from "../terminal/ask-person.ts"
 import { jsonText, progressBar, sanitizeLine } from "../terminal/terminal.ts"
-import { diffCommand, replayCommand } from "./runs-compare.ts"
-import { forkCommand } from "./runs-fork.ts"
-import { resumeCommand, retryCommand } from "./runs-resume.ts"
-import { eventsCommand, showCommand, stateCommand } from "./runs-show.ts"
-import { signalCommand } from "./runs-signal.ts"
-import { whyCommand } from "./runs-why.ts"
+import { diffCommand, forkCommand, replayCommand } from "./runs-fork.ts"
+import { resumeCommand, retryCommand, signalCommand } from "./runs-resume.ts"
+import { eventsCommand, showCommand, stateCommand, whyCommand } from "./runs-show.ts"
 
 function runsCommand(cli: Cli): Command {
   const command = new Command()
-    .description("List, inspect, resume and remove the runs of a store.")
-    .addHelpText("after", helpText(["superstep runs", "superstep runs show 4f2a91c0"]))
+    .description("List, inspect, pause, resume and remove the runs of a store.")
+    .addHelpText("after", helpText("superstep runs"))
     .addCommand(listCommand(cli), { isDefault: true })
   const inspect = [showCommand, eventsCommand, stateCommand, whyCommand]
-  const change = [resumeCommand, signalCommand, cancelCommand, releaseCommand, retryCommand, forkCommand]
+  const change = [
+    pauseCommand,
+    resumeCommand,
+    signalCommand,
+    cancelCommand,
+    releaseCommand,
+    retryCommand,
+    forkCommand,
+  ]
   const others = [replayCommand, diffCommand, rmCommand, salvageCommand]
   for (const below of [...inspect, ...change, ...others]) command.addCommand(below(cli))
   return command
@@ -126,7 +131,7 @@ async function runsOf(store: OpenStore, { status, ...query }: Query): Promise<St
   const found: StoredRun[] = []
   let { before } = query
   for (;;) {
-    const page = await store.runs({ ...query, before, status: stored })
+    const page = await ownRuns(store, { ...query, before, status: stored })
     for (const run of page) {
       if (status === undefined || status.includes(await shownStatus(store, run))) found.push(run)
     }
@@ -219,7 +224,7 @@ async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
   if (cut + lost + problems.length > 0) cli.exit(EXIT.failed)
 }
 
-/** `superstep runs cancel`, `release` and `rm` act on several runs at once, without their definitions. */
+/** `superstep runs cancel`, `pause`, `release` and `rm` act on several runs at once, without their definitions. */
 
 interface EndFlags extends OutputFlags, StoreFlags {
   readonly reason?: string | undefined
@@ -249,11 +254,24 @@ const cancel: Work = async (cli, store, ids, flags) => {
   })
 }
 
+export function pauseCommand(cli: Cli): Command {
+  return endCommand(cli, "pause", "pause runs, in whichever process they execute", pause)
+    .option("--reason <text>", "record this reason")
+    .addHelpText("after", helpText("superstep runs pause 4f2a91c0"))
+}
+
+const pause: Work = async (cli, store, ids, flags) => {
+  await forEachRun(cli, store, await findRuns(store, ids), async (runtime, runId) => {
+    await runtime.pause(runId, { reason: flags.reason })
+    report(cli, flags, { runId, status: "paused" }, `Paused ${sanitizeLine(runId)}.`)
+  })
+}
+
 export function releaseCommand(cli: Cli): Command {
   const description = "release quarantined runs: runs whose process died on every attempt"
   return endCommand(cli, "release", description, release).addHelpText(
     "after",
-    helpText(["superstep runs list --status quarantined", "superstep runs release 4f2a91c0"]),
+    helpText("superstep runs list --status quarantined"),
   )
 }
 

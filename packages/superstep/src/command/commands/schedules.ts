@@ -23,7 +23,7 @@ type Flags = OutputFlags & StoreFlags
 function schedulesCommand(cli: Cli): Command {
   const command = new Command()
     .description("List, inspect and change the schedules of a store.")
-    .addHelpText("after", helpText(["superstep schedules", "superstep schedules trigger report/daily"]))
+    .addHelpText("after", helpText("superstep schedules"))
     .addCommand(listCommand(cli), { isDefault: true })
   const others = [showCommand, previewCommand, pauseCommand, resumeCommand, triggerCommand, backfillCommand]
   for (const below of [...others, deleteCommand]) command.addCommand(below(cli))

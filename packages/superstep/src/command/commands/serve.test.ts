@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -80,6 +80,19 @@ describe("superstep serve", () => {
     await stop()
   })
 
+  test("claims no run if its port is in use", async () => {
+    const io = testIo()
+    const id = (await superstep(["enqueue", moduleFile("greet"), "Ada"], io)).stdout.trim()
+    const other = createServer().listen(0, "127.0.0.1")
+    await new Promise((resolve) => other.once("listening", resolve))
+    onTestFinished(() => void other.close())
+    const { port } = other.address() as AddressInfo
+    const { code, stderr } = await superstep(["serve", moduleFile("greet"), "--port", String(port)], io)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`Port ${port} is in use.`)])
+    const { stdout } = await superstep(["runs", "list", "--json"], io)
+    expect(JSON.parse(stdout)).toMatchObject({ runId: id, status: "queued" })
+  })
+
   test("ends open streams with a request to connect again, so that stopping does not wait for them", async () => {
     const { url, stop } = await serve(["serve", "."], { files: { "a.yaml": flow("a", "Why?") } })
     const stream = await start(url, "a", "x", { accept: "text/event-stream" })
@@ -136,6 +149,65 @@ describe("superstep serve", () => {
   })
 })
 
+const send = async (url: string, path: string, body?: object, method = body ? "POST" : "GET") => {
+  const headers = { "content-type": "application/json" }
+  const sent = body === undefined ? {} : { headers, body: JSON.stringify(body) }
+  const response = await fetch(`${url}/v1${path}`, { method, ...sent })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+test("superstep dev writes a published definition to its file, and serves it; superstep serve does not", async () => {
+  const { io, url, stop } = await serve(["dev"], { files: { "a.yaml": flow("a", "First?") } })
+  expect((await send(url, "/definitions/a")).body).toMatchObject({ source: "file", readOnly: false })
+  const text = flow("a", "Second?")
+  expect((await send(url, "/definitions/a/versions", { text })).status).toBe(201)
+  expect((await send(url, "/definitions/a/publish", {})).status).toBe(200)
+  expect(readFileSync(join(io.cwd, "a.yaml"), "utf8")).toBe(text)
+  await io.seen('"type":"reloaded"')
+  expect(JSON.stringify(await (await start(url, "a", "x")).json())).toContain("Second?")
+  await stop()
+  const other = await serve(["serve"], io)
+  expect((await send(other.url, "/definitions/a/versions", { text })).body).toMatchObject({
+    code: "DEFINITION_READ_ONLY",
+  })
+  await other.stop()
+})
+
+test("definitions that are sent may use what --allow names", async () => {
+  const text =
+    "name: b\nagents: { a: { model: offline, toolsets: [{ type: shell }] } }\nworkflow: [{ type: agent, name: a }]\n"
+  const validate = async (...flags: string[]) => {
+    const { url, stop } = await serve(["serve", moduleFile("greet"), ...flags])
+    const { body } = await send(url, "/definitions/validate", { text })
+    await stop()
+    return body.valid
+  }
+  expect(await validate()).toBe(false)
+  expect(await validate("--allow", "consent", "--allow", "program")).toBe(true)
+})
+
+test("superstep serve offers the document index of the folder, and those of --index", async () => {
+  const io = testIo({ files: { "storks.md": "Storks nest on roofs.", "owls.md": "Owls hunt at night." } })
+  await superstep(["index", "add", "storks.md"], io)
+  await superstep(["index", "add", "owls.md", "--file", "birds.db"], io)
+  const { url, stop } = await serve(["serve", moduleFile("greet"), "--index", "birds.db"], io)
+  expect((await send(url, "/indexes")).body).toMatchObject({
+    indexes: [
+      { name: "birds", documents: 1 },
+      { name: "index", documents: 1 },
+    ],
+  })
+  const added = { documents: [{ source: "new.md", text: "Kites soar over hills." }] }
+  expect((await send(url, "/indexes/birds/documents", added)).body).toMatchObject({ added: 1 })
+  const { body } = await send(url, "/indexes/birds/search", { query: "kites" })
+  expect(body).toMatchObject({
+    found: [{ text: expect.stringContaining("Kites"), score: expect.any(Number) }],
+  })
+  const removed = await send(url, "/indexes/birds/documents?source=new.md", undefined, "DELETE")
+  expect(removed.body).toEqual({ removed: 1 })
+  await stop()
+})
+
 test("superstep dev serves a changed definition, and keeps the old one if it is invalid", async () => {
   const { io, url, stop } = await serve(["dev"], { files: { "a.yaml": flow("a", "First?") } })
   const question = async () => JSON.stringify(await (await start(url, "a", "x")).json())
@@ -147,4 +219,34 @@ test("superstep dev serves a changed definition, and keeps the old one if it is 
   await io.seen('"type":"reloaded"')
   expect(await question()).toContain("Second?")
   expect((await stop()).code).toBe(0)
+})
+
+test("superstep dev serves a file that is added to its folder, and no longer one that is deleted", async () => {
+  const { io, url, stop } = await serve(["dev"], { files: { "a.yaml": flow("a", "First?") } })
+  writeFileSync(join(io.cwd, "b.yaml"), flow("b", "New?"))
+  await io.seen('"workflows":["a","b"]')
+  expect(JSON.stringify(await (await start(url, "b", "x")).json())).toContain("New?")
+  rmSync(join(io.cwd, "a.yaml"))
+  await io.seen('"workflows":["b"]')
+  expect((await start(url, "a", "x")).status).toBe(404)
+  expect((await stop()).code).toBe(0)
+})
+
+test("superstep dev shows where a changed definition is wrong, and what was meant", async () => {
+  const io = testIo({ files: { "a.yaml": flow("a", "First?") } })
+  const ended = superstep(["dev", "--port", "0"], io)
+  await io.seen("Listening on")
+  writeFileSync(join(io.cwd, "a.yaml"), flow("a", "First?").replace("human", "humann"))
+  await io.seen("1 error")
+  io.interrupt()
+  expect((await ended).stderr).toMatch(
+    /Not reloaded: a\.yaml:2:29: error UNKNOWN_TYPE.*did you mean `human`\?/s,
+  )
+})
+
+test("every definition that cannot be served is reported, not only the first", async () => {
+  const files = { "a.yaml": flow("a", "x").replace("human", "humann"), "b.yaml": "name: [b\n" }
+  const { code, stderr } = await superstep(["serve", "--port", "0"], testIo({ files }))
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/a\.yaml:2:\d+: error.*b\.yaml:1:\d+: error/s)
 })

@@ -11,8 +11,16 @@ import {
   variableFlags,
 } from "../flags.ts"
 import { embeddingsFlag } from "../open/document-index.ts"
-import { type CheckedSource, checkSources, type SourceProblem } from "../open/goal-sources.ts"
-import { askSettings, cacheFlag, hasSources, type SourceFlags, sourceFlags } from "../open/source-flags.ts"
+import {
+  askSettings,
+  type CheckedSource,
+  cacheFlag,
+  checkSources,
+  hasSources,
+  type SourceFlags,
+  type SourceProblem,
+  sourceFlags,
+} from "../open/source-flags.ts"
 import { definitionError, printLoaded, usageError } from "../print/errors.ts"
 import { counted } from "../print/figures.ts"
 import { jsonText, padded, printText, sanitize, sanitizeLine } from "../terminal/terminal.ts"
@@ -22,10 +30,7 @@ type Flags = OutputFlags & DefinitionFlags & SourceFlags & { readonly cache?: st
 function sourcesCommand(cli: Cli): Command {
   return new Command()
     .description("Check your data sources: databases, files, documents and graphs.")
-    .addHelpText(
-      "after",
-      helpText(["superstep sources check shop.yaml", "superstep sources check --csv data --docs handbook"]),
-    )
+    .addHelpText("after", helpText("superstep sources check shop.yaml"))
     .addCommand(checkCommand(cli))
 }
 
@@ -37,7 +42,7 @@ function checkCommand(cli: Cli): Command {
   return complete(
     command,
     [sourceFlags, embeddingsFlag, cacheFlag, variableFlags, outputFlags],
-    ["superstep sources check shop.yaml", "superstep sources check --csv data --db '$SHOP_DB'"],
+    "superstep sources check shop.yaml",
     "Exits with 1 if something is wrong.",
   )
 }

@@ -83,3 +83,25 @@ describe("storage prune", () => {
     expect((await superstep(["storage", "prune", "--keep", "-1"], io)).code).toBe(2)
   })
 })
+
+describe("storage retention", () => {
+  test("stores a policy after a confirmation, shows it, and removes it", async () => {
+    const io = await withRuns({ a: "x", b: "fail", c: "ask", d: "y" })
+    const none = "No policy is stored. Servers and workers delete by their own, if they have one.\n"
+    expect(await superstep(["storage", "retention"], io)).toMatchObject({ code: 0, stdout: none })
+    const unsure = await superstep(["storage", "retention", "--keep", "1"], io)
+    expect(unsure).toMatchObject({ code: 2, stderr: expect.stringContaining("it deletes 2 runs, ") })
+    const both = ["storage", "retention", "--keep", "1", "--older", "30d", "--yes"]
+    const words = "runs that ended more than 30d ago, and all but the newest 1 of each workflow"
+    expect(await superstep(both, io)).toMatchObject({
+      code: 0,
+      stdout: `Servers and workers delete ${words}.\n`,
+    })
+    const shown = await superstep(["storage", "retention", "--json"], io)
+    expect(JSON.parse(shown.stdout)).toMatchObject({ keep: 1, maxAge: 30 * 86_400_000 })
+    // Nothing is deleted by the command itself.
+    expect((await superstep(["storage"], io)).stdout).toContain("4 runs")
+    expect((await superstep(["storage", "retention", "--none", "--keep", "1"], io)).code).toBe(2)
+    expect(await superstep(["storage", "retention", "--none"], io)).toMatchObject({ code: 0, stdout: none })
+  })
+})

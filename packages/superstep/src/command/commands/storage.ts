@@ -1,5 +1,12 @@
 /** `superstep storage`: reports what the store holds, and prunes finished runs. */
-import { type Amount, hasEnded, type PrunePolicy, type Store, type StoredRun } from "@superstep/engine"
+import {
+  type Amount,
+  type PrunePolicy,
+  prunable,
+  type StoredRetention,
+  storedRetention,
+  storeRetention,
+} from "@superstep/engine"
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
 import {
@@ -14,7 +21,7 @@ import {
 } from "../flags.ts"
 import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
-import { counted, printTable, size } from "../print/figures.ts"
+import { age, counted, printTable, size } from "../print/figures.ts"
 import { printFacts, STATUSES } from "../print/run-report.ts"
 import { confirmed } from "../terminal/ask-person.ts"
 import { jsonText, progressBar } from "../terminal/terminal.ts"
@@ -22,12 +29,10 @@ import { jsonText, progressBar } from "../terminal/terminal.ts"
 function storageCommand(cli: Cli): Command {
   return new Command()
     .description("Report what the store holds, and prune old runs.")
-    .addHelpText(
-      "after",
-      helpText(["superstep storage report", "superstep storage prune --older 30d --dry-run"]),
-    )
+    .addHelpText("after", helpText("superstep storage report"))
     .addCommand(reportCommand(cli), { isDefault: true })
     .addCommand(pruneCommand(cli))
+    .addCommand(retentionCommand(cli))
     .addCommand(encryptCommand(cli))
 }
 
@@ -121,6 +126,56 @@ async function prune(cli: Cli, store: OpenStore, flags: PruneFlags): Promise<voi
   else if (!quiet) cli.out.line(`Removed ${counted(gone.count, "run")}, ${size(gone.bytes)}.`)
 }
 
+interface RetentionFlags extends Pick<PruneFlags, "older" | "keep" | "json" | "quiet" | "yes" | "store"> {
+  readonly none?: true | undefined
+}
+
+function retentionCommand(cli: Cli): Command {
+  const command = new Command("retention")
+    .description("show, store or remove the policy by which servers and workers delete finished runs")
+    .option("--older <time>", "delete runs that ended longer ago than this: 30d, 12h", parseDuration)
+    .option("--keep <n>", "delete all but the newest n runs of each workflow", parseWhole)
+    .option("--none", "remove the stored policy")
+    .option("--yes", "do not ask for confirmation")
+    .action(onStore(cli, retention))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "superstep storage retention --older 30d --yes",
+    "A stored policy takes the place of the one in each process's code. Servers and workers of the store read it once an hour, and delete in batches. Unfinished runs, pinned runs and runs that forks depend on are never deleted.",
+  )
+}
+
+async function retention(cli: Cli, store: OpenStore, flags: RetentionFlags): Promise<void> {
+  const { older: maxAge, keep, none, json, quiet, yes } = flags
+  const isSet = maxAge !== undefined || keep !== undefined
+  if (none && isSet) throw usageError("--none removes the policy: leave out --older and --keep.")
+  const author = { by: "command line", at: Date.now() }
+  if (none) await storeRetention(store, undefined, author)
+  else if (isSet) {
+    const endedBefore = maxAge === undefined ? undefined : Date.now() - maxAge
+    const { count, bytes } = await prunable(store, { keep, endedBefore })
+    const what = `${counted(count, "run")}, ${size(bytes)}`
+    const question = `Store this policy? Within the hour, it deletes ${what}, permanently.`
+    if (!(await confirmed(cli, question, yes))) return
+    await storeRetention(store, { keep, maxAge }, author)
+  }
+  const now = await storedRetention(store)
+  if (json) cli.out.line(jsonText(now ?? {}))
+  else if (!quiet) cli.out.line(retentionText(now))
+}
+
+function retentionText(policy: StoredRetention | undefined): string {
+  if (policy === undefined)
+    return "No policy is stored. Servers and workers delete by their own, if they have one."
+  const { keep, maxAge } = policy
+  const parts = [
+    ...(maxAge === undefined ? [] : [`runs that ended more than ${age(maxAge)} ago`]),
+    ...(keep === undefined ? [] : [`all but the newest ${keep} of each workflow`]),
+  ]
+  return `Servers and workers delete ${parts.length === 0 ? "nothing" : parts.join(", and ")}.`
+}
+
 function encryptCommand(cli: Cli): Command {
   const command = new Command("encrypt")
     .description("encrypt what is not encrypted with the newest key yet")
@@ -142,40 +197,6 @@ async function encrypt(cli: Cli, store: OpenStore, flags: ReportFlags): Promise<
     .finally(bar.clear)
   if (flags.json) cli.out.line(jsonText({ count }))
   else if (!flags.quiet) cli.out.line(`Encrypted ${counted(count, "value")}.`)
-}
-
-const PAGE = 500
-
-/** What `store.prune` would remove; the size of snapshots is not counted. */
-export async function prunable(store: Pick<Store, "runs">, policy: PrunePolicy): Promise<Amount> {
-  const { keep, endedBefore } = policy
-  const newer = new Map<string, number>()
-  /** Runs whose records a kept run still needs. */
-  const needed = new Set<string>()
-  let [count, bytes] = [0, 0]
-  // Newest first, so a fork is visited before the run that it was forked from.
-  for await (const run of allRuns(store)) {
-    const isEnded = hasEnded(run)
-    const place = newer.get(run.workflow) ?? 0
-    if (isEnded && !run.pinned) newer.set(run.workflow, place + 1)
-    const mayGo =
-      (keep !== undefined && place >= keep) || (endedBefore !== undefined && run.updatedAt < endedBefore)
-    const matches = policy.workflow === undefined || run.workflow === policy.workflow
-    if (isEnded && !run.pinned && mayGo && matches && !needed.has(run.runId)) {
-      count++
-      bytes += run.bytes
-    } else if (run.forkOf !== undefined) needed.add(run.forkOf.runId)
-  }
-  return { count, bytes }
-}
-
-async function* allRuns(store: Pick<Store, "runs">): AsyncGenerator<StoredRun> {
-  for (let before: string | undefined; ; ) {
-    const page: readonly StoredRun[] = await store.runs({ before, limit: PAGE })
-    yield* page
-    if (page.length < PAGE) return
-    before = page.at(-1)?.runId
-  }
 }
 
 export const commands = { storage: storageCommand }

@@ -14,14 +14,10 @@ type Flags = OutputFlags & DefinitionFlags
 
 function validateCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Check definitions, and report every problem. No code runs: modules are not checked.")
+    .description("Check definitions without running code, and report every problem.")
     .argument("<files...>", "YAML, JSON, or modules")
     .action((files: readonly string[], flags: Flags) => validate(files, flags, cli))
-  return complete(
-    command,
-    [definitionFlags, outputFlags],
-    ["superstep validate *.yaml", "superstep validate story.yaml --json"],
-  )
+  return complete(command, [definitionFlags, outputFlags], "superstep validate *.yaml")
 }
 
 async function validate(files: readonly string[], flags: Flags, cli: Cli): Promise<void> {

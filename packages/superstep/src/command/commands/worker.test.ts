@@ -1,6 +1,8 @@
 import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
+import { Runtime } from "@superstep/engine"
+import { createServer } from "@superstep/server"
 import { sqliteStore } from "@superstep/store-sqlite"
 import { describe, expect, test } from "vitest"
 import { moduleFile } from "../modules/index.test-support.ts"
@@ -68,6 +70,41 @@ describe("superstep worker", () => {
     expect(code).toBe(0)
     expect(stderr).toContain("Stopping: runs have 5 s to finish.")
     for (const id of ids) expect(await statusOf(io, id)).toBe("completed")
+  })
+
+  test("executes the definitions that a server has published, if it is asked to", async () => {
+    const io = testIo()
+    const store = sqliteStore({ path: join(io.cwd, ".superstep/superstep.db") })
+    const runtime = new Runtime({ store, workflows: [] })
+    const server = createServer({ runtime, workflows: [] })
+    const send = async (method: string, path: string, body: unknown) =>
+      (await (
+        await server.fetch(
+          new Request(`http://localhost/v1${path}`, {
+            method,
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          }),
+        )
+      ).json()) as { status?: string; published?: number }
+    const text = "name: hello\nworkflow: [{ id: who, type: human, prompt: Who? }]\n"
+    await send("POST", "/definitions/hello/versions", { text })
+    expect(await send("POST", "/definitions/hello/publish", {})).toMatchObject({ published: 1 })
+    const waiting = await send("POST", "/workflows/hello/runs", { input: "x", runId: "hello-1" })
+    expect(waiting.status).toBe("waiting")
+    server.drain()
+    await runtime.close()
+    await store.close()
+
+    const bare = await superstep(["worker"], io)
+    expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining("--published")])
+    const working = superstep(["worker", "--published"], io)
+    await io.seen("Ready: the definitions of the store on ")
+    expect((await superstep(["respond", "hello-1", "r1", "Ada"], io)).code).toBe(0)
+    await io.seen("✓ hello")
+    io.interrupt()
+    expect((await working).code).toBe(0)
+    expect(await statusOf(io, "hello-1")).toBe("completed")
   })
 
   test("serves only its queues, prints JSON lines, and answers health checks", async () => {

@@ -3,13 +3,15 @@
  * variable to set. The offline model replaces a missing key only for a person at a terminal, and is announced first: a
  * script must never mistake its text for an answer.
  */
+import { createRequire } from "node:module"
+import { join } from "node:path"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import type { Model, ModelConfig, ModelRef, Prices } from "@superstep/engine/models"
-import type { Cli } from "../cli.ts"
+import { AUTO_MODEL, autoModel, MODEL_PROVIDERS } from "@superstep/engine/packages"
+import type { Cli, Environment } from "../cli.ts"
 import type { ModelChoices } from "../flags.ts"
 import { usageError } from "../print/errors.ts"
 import { printText, sanitizeLine } from "../terminal/terminal.ts"
-import { hasAnyKey, hasKey, KNOWN_PROVIDERS } from "./providers.ts"
 
 export interface ChosenModels {
   /** For `loadDefinition`. */
@@ -35,6 +37,7 @@ export interface ModelFlags {
 }
 
 export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenModels> {
+  const { err } = cli
   const { env } = cli.io
   const choices = flags.model
   const isQuiet = flags.quiet === true
@@ -52,11 +55,19 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
   const missing = new Map<string, string>()
   const own = new Map<string, ModelRef>()
   let hasSomeKey = hasAnyKey(env)
+  let isAuto = false
 
   return {
     model(agent, ref) {
       const chosen = byAgent.get(agent) ?? all
       if (chosen !== undefined) return chosen
+      if (ref === AUTO_MODEL) {
+        const usable = autoModel(env)
+        own.set(agent, usable ?? ref)
+        if (usable === undefined) missing.set(agent, "OPENAI_API_KEY")
+        else isAuto = true
+        return usable ?? "offline"
+      }
       own.set(agent, ref)
       // `check` refuses it, or announces it.
       if (ref === UNNAMED_MODEL) return "offline"
@@ -85,6 +96,7 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
       for (const [agent, ref] of used) {
         if (!missing.has(agent) && ref !== UNNAMED_MODEL) await checkModel(agent, ref, env)
       }
+      if (isAuto && !isQuiet) printText(err, `Model: ${autoModel(env)} (auto)`, { paint: err.paint.dim })
       const [variable] = lacking.values()
       const isOffline = used.some(([, ref]) => ref === "offline" || ref === UNNAMED_MODEL)
       if ((variable !== undefined || isOffline) && !isQuiet) await announceOffline(cli, variable)
@@ -143,7 +155,7 @@ function variableOf(ref: ModelRef): string | undefined {
   if (typeof ref === "object" && "doGenerate" in ref) return undefined
   const provider = typeof ref === "string" ? ref.split("/", 1)[0] : ref.provider
   const own = typeof ref === "string" ? undefined : ref.tokenKey
-  return own ?? KNOWN_PROVIDERS.find(({ name }) => name === provider)?.variable
+  return own ?? MODEL_PROVIDERS.find(({ name }) => name === provider)?.variable
 }
 
 async function named(name: string, { io }: Cli): Promise<ModelRef> {
@@ -176,7 +188,7 @@ async function overrideModels(all: ModelRef | undefined, cli: Cli, canStandIn: b
   if (all !== undefined) {
     const model = await resolveModel(all, { env })
     const undo = [
-      ...KNOWN_PROVIDERS.map(({ name }) => registerProvider(name, () => model)),
+      ...MODEL_PROVIDERS.map(({ name }) => registerProvider(name, () => model)),
       unnamed(() => model),
     ]
     return () => undo.forEach((one) => void one())
@@ -186,7 +198,7 @@ async function overrideModels(all: ModelRef | undefined, cli: Cli, canStandIn: b
     await announceOffline(cli, undefined)
     return offlineModel()
   })
-  const missing = hasAnyKey(env) ? [] : KNOWN_PROVIDERS.filter(({ variable }) => variable !== undefined)
+  const missing = hasAnyKey(env) ? [] : MODEL_PROVIDERS.filter(({ variable }) => variable !== undefined)
   const undo = missing.map(({ name, variable = "" }) => {
     const unregister = registerProvider(name, async (config: ModelConfig) => {
       if (config.tokenKey !== undefined && hasKey(env, config.tokenKey)) {
@@ -223,4 +235,42 @@ async function announceOffline(cli: Cli, variable: string | undefined): Promise<
   const { OFFLINE_NOTICE } = await import("@superstep/engine/models")
   const why = variable === undefined ? "" : `No key is set (${sanitizeLine(variable)}). `
   printText(err, `${why}${OFFLINE_NOTICE}`, { paint: err.paint.dim })
+}
+
+// Which keys of providers are set, and whether a package is installed.
+
+/** The model for a question without a file: one of the first provider whose key is set. */
+export function defaultModel(env: Environment): string {
+  return autoModel(env) ?? "openai/gpt-5-mini"
+}
+
+export function hasKey(env: Environment, variable: string): boolean {
+  return (env[variable] ?? "").trim() !== ""
+}
+
+/** Some provider's key is set. */
+function hasAnyKey(env: Environment): boolean {
+  return MODEL_PROVIDERS.some(({ variable }) => variable !== undefined && hasKey(env, variable))
+}
+
+/** The version of a package in the current folder, or where superstep is installed; undefined if it is missing. */
+export function installedVersion(name: string, cwd: string): string | undefined {
+  for (const from of [join(cwd, "package.json"), import.meta.url]) {
+    const version = versionFrom(createRequire(from), name)
+    if (version !== undefined) return version
+  }
+  return undefined
+}
+
+function versionFrom(require: NodeJS.Require, name: string): string | undefined {
+  for (const folder of require.resolve.paths(name) ?? []) {
+    try {
+      // Some packages do not export their package.json, so it is loaded by its path.
+      const { version } = require(join(folder, name, "package.json")) as { version?: unknown }
+      if (typeof version === "string") return version
+    } catch {
+      // Not in this folder.
+    }
+  }
+  return undefined
 }

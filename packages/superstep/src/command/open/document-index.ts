@@ -19,7 +19,7 @@ export interface IndexFlags {
   readonly embeddings?: string | undefined
 }
 
-const DEFAULT_FILE = join(".superstep", "index.db")
+export const DEFAULT_FILE = join(".superstep", "index.db")
 
 export function indexFlags(command: Command): Command {
   return command.option("--file <path>", `use this index (default: ${DEFAULT_FILE})`)

@@ -12,14 +12,12 @@ import {
 import type { Cli } from "../cli.ts"
 import type { DefinitionFlags } from "../flags.ts"
 import { definitionError, printLoaded } from "../print/errors.ts"
-import type { ChosenModels } from "./choose-models.ts"
-import { type ProgressTarget, prepareSources } from "./goal-sources.ts"
+import { type ChosenModels, defaultModel } from "./choose-models.ts"
 import { type LoadFileOptions, withPackages } from "./load-definition.ts"
 import type { OpenedWorkflow } from "./opened-workflow.ts"
-import { defaultModel } from "./providers.ts"
 import { labelsOf, settingsLabels } from "./run-labels.ts"
 import { secretsOf } from "./secret-flags.ts"
-import { type AskSettings, askConfig } from "./source-flags.ts"
+import { type AskSettings, askConfig, type ProgressTarget, prepareSources } from "./source-flags.ts"
 
 /** Whether a file that is not a definition is a goal configuration. */
 export function isGoalFile(file: string, { sources }: Pick<Loaded, "sources">): boolean {

@@ -1,6 +1,6 @@
 /** Loads a definition with the flags of the command line. A file of its own, because it imports the dialects. */
 import { createRequire } from "node:module"
-import { resolve } from "node:path"
+import { basename, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { SuperstepError } from "@superstep/engine"
 import {
@@ -12,6 +12,7 @@ import {
 } from "@superstep/engine/definitions"
 import type { Cli } from "../cli.ts"
 import type { DefinitionFlags } from "../flags.ts"
+import { importFile } from "./import-module.ts"
 import { secretsOf } from "./secret-flags.ts"
 
 export interface FileToLoad {
@@ -26,24 +27,28 @@ export interface LoadFileOptions {
   readonly model?: LoadOptions["model"]
   /** `check` loads only the CLI's own code. */
   readonly use?: "run" | "check" | undefined
+  /** Another number imports the modules of function steps again. */
+  readonly version?: number | undefined
 }
 
 export async function loadFile(
   { file, text, load }: FileToLoad,
   { io }: Cli,
   flags: DefinitionFlags,
-  { model, use = "run" }: LoadFileOptions = {},
+  { model, use = "run", version }: LoadFileOptions = {},
 ): Promise<Loaded> {
   const options: LoadOptions = {
     cwd: io.cwd,
     trust: flags.untrusted && "none",
     env: io.env,
     agents: flags.agents,
+    agent: flags.agent,
     lenient: flags.lenient,
     variables: flags.set,
     secrets: secretsOf(flags, io.env),
     maxSteps: flags.maxSteps,
     model,
+    importModule: (path) => importFile(basename(path), path, version),
     ...load,
   }
   const source = text === undefined ? file : { file, text }
@@ -110,10 +115,11 @@ async function documentsFunction({ cwd, env }: Cli["io"]): Promise<PlanFunction>
   return { from: RETRIEVAL, make }
 }
 
-async function memoryFunction({ cwd, env }: Cli["io"]): Promise<PlanFunction> {
+/** The plan has the folder relative to that of the process. */
+async function memoryFunction({ env }: Cli["io"]): Promise<PlanFunction> {
   const { memoryIndex } = await import("@superstep/retrieval")
   const make = (...[folder, options]: Parameters<typeof memoryIndex>) =>
-    memoryIndex(resolve(cwd, folder), { env, ...options })
+    memoryIndex(resolve(folder), { env, ...options })
   return { from: RETRIEVAL, make }
 }
 

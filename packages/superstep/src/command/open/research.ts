@@ -5,10 +5,9 @@ import type { ResearchBudget, ResearchRole, ResearchTool } from "@superstep/engi
 import type { Cli } from "../cli.ts"
 import type { DefinitionFlags, OutputFlags } from "../flags.ts"
 import { usageError } from "../print/errors.ts"
-import { chooseModels } from "./choose-models.ts"
+import { chooseModels, defaultModel, hasKey } from "./choose-models.ts"
 import { openDocuments } from "./document-index.ts"
 import type { OpenedWorkflow } from "./opened-workflow.ts"
-import { defaultModel, hasKey } from "./providers.ts"
 import { labelsOf, settingsIn, settingsLabels } from "./run-labels.ts"
 
 /** Stored with the runs of a research, so that it can be opened again. Persisted. */

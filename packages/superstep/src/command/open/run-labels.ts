@@ -9,12 +9,13 @@ import { type SecretSources, splitSecrets } from "./secret-flags.ts"
 const MAX_LENGTH = 1_000
 
 export function labelsOf(file: string, flags: DefinitionFlags, cwd: string): Labels {
-  const { model, agents, chat, lenient, maxSteps, untrusted } = flags
+  const { model, agents, agent, chat, lenient, maxSteps, untrusted } = flags
   const { variables, sources } = splitSecrets(flags)
   const labels: Record<string, string | undefined> = {
     file,
     model: model && JSON.stringify(absolute(model, cwd)),
     agents: agents && resolve(cwd, agents),
+    agent,
     set: variables && JSON.stringify(variables),
     secrets: Object.keys(sources).length === 0 ? undefined : JSON.stringify(sources),
     trust: untrusted && "none",
@@ -65,12 +66,13 @@ export function fromLabels(
   labels: Labels,
   flags: DefinitionFlags,
 ): { readonly source: string | undefined; readonly flags: DefinitionFlags } {
-  const { file, definition, model, agents, set, trust, chat, lenient, maxSteps } = labels
+  const { file, definition, model, agents, agent, set, trust, chat, lenient, maxSteps } = labels
   return {
     source: definition ?? file,
     flags: {
       ...(model !== undefined && { model: JSON.parse(model) as ModelChoices }),
       ...(agents !== undefined && { agents }),
+      ...(agent !== undefined && { agent }),
       ...(set !== undefined && { set: JSON.parse(set) as Record<string, string> }),
       ...(trust === "none" && { untrusted: true as const }),
       ...(chat !== undefined && { chat: true as const }),

@@ -4,10 +4,8 @@
  * same steps: choose the models, load, check, and label the runs so that they can be opened again.
  */
 import { existsSync } from "node:fs"
-import { createRequire } from "node:module"
-import { basename, dirname, extname, resolve } from "node:path"
-import { pathToFileURL } from "node:url"
-import { isSuperstepError, type StoredRun, type Workflow } from "@superstep/engine"
+import { extname, resolve } from "node:path"
+import type { StoredRun, Workflow } from "@superstep/engine"
 import type { LoadOptions } from "@superstep/engine/definitions"
 import type { Command } from "commander"
 import type { Cli } from "../cli.ts"
@@ -21,6 +19,7 @@ import {
 import { definitionError, printLoaded, usageError } from "../print/errors.ts"
 import { shortId } from "../run/find-run.ts"
 import { type ChosenModels, chooseModels } from "./choose-models.ts"
+import { defaultOf, importFile } from "./import-module.ts"
 import type { OpenedWorkflow } from "./opened-workflow.ts"
 import { openResearch, type ResearchSettings, researchSettingsIn } from "./research.ts"
 import { fromLabels, labelsOf, secretSources, settingsIn } from "./run-labels.ts"
@@ -99,7 +98,7 @@ interface DefinitionSource extends Pick<OpenedWorkflow, "labels"> {
 async function openDefinition(
   source: DefinitionSource,
   cli: Cli,
-  { flags }: OpenOptions,
+  { flags, version }: OpenOptions,
   chosen: ChosenModels | undefined,
 ): Promise<OpenedWorkflow> {
   const { loadFile } = await import("./load-definition.ts")
@@ -111,7 +110,7 @@ async function openDefinition(
       asked.add(agent)
       return chosen.model(agent, own)
     })
-  const loaded = await loadFile(source, cli, flags, { model })
+  const loaded = await loadFile(source, cli, flags, { model, version })
   const { definition } = loaded
   if (definition === undefined) {
     const { isGoalFile, openGoal } = await import("./goal.ts")
@@ -121,8 +120,11 @@ async function openDefinition(
   try {
     if (flags.agents !== undefined && definition.dialect !== "graph")
       throw usageError(`--agents is for graphs: ${source.file} defines its own agents.`)
+    if (flags.agent !== undefined && definition.dialect !== "agents")
+      throw usageError(`--agent is for files with agents and no workflow: ${source.file} has its own order.`)
     if (flags.quiet !== true) await printLoaded(loaded, cli.err)
     await chosen?.check(asked, definition.unusedAgents)
+    if (chosen !== undefined) await definition.importModules()
   } catch (error) {
     await definition.close()
     throw error
@@ -143,6 +145,8 @@ async function openModule(
       `${source} is a module, and --untrusted cannot restrict code. Read it, and run it without --untrusted if you trust it.`,
     )
   }
+  if (flags.agent !== undefined)
+    throw usageError(`--agent is for files with agents and no workflow: ${source} is a module.`)
   if (!existsSync(file)) throw usageError(`Cannot read ${source}: no such file.`)
   const restoreModels = await chosen?.overrideModels()
   const workflow = await importModule(source, file, version).catch((error: unknown) => {
@@ -255,85 +259,13 @@ export async function openStoredWorkflow(
   )
 }
 
-/** Imports a workflow: the default export of a module. TypeScript needs a Node version that runs it, or tsx. */
-
 /** A `version` above 0 reloads the module itself, but not its imports. */
 async function importModule(source: string, file: string, version = 0): Promise<Workflow<never, unknown>> {
-  const exported = defaultOf(await imported(source, file, version))
+  const exported = defaultOf(await importFile(source, file, version))
   const found = isBuilder(exported) ? exported.build() : exported
   if (isWorkflow(found)) return found
   throw usageError(
     `${source} does not export a workflow. Write export default workflow("…")…build(), or export an agent.`,
-  )
-}
-
-type Module = { readonly default?: unknown }
-
-/** In a CommonJS project, TypeScript puts all exports, including `default`, under `default`. */
-function defaultOf({ default: exported }: Module): unknown {
-  const isCompiled = typeof exported === "object" && exported !== null && "__esModule" in exported
-  return isCompiled && "default" in exported ? exported.default : exported
-}
-
-async function imported(source: string, file: string, version: number): Promise<Module> {
-  const url = `${pathToFileURL(file).href}${version === 0 ? "" : `?version=${version}`}`
-  try {
-    return (await import(/* @vite-ignore */ url)) as Module
-  } catch (error) {
-    if ((error as { code?: unknown } | undefined)?.code !== "ERR_UNKNOWN_FILE_EXTENSION")
-      throw failed(source, file, error)
-  }
-  const { tsImport } = await tsx(source, file)
-  try {
-    return (await tsImport(url, import.meta.url)) as Module
-  } catch (error) {
-    throw failed(source, file, error)
-  }
-}
-
-/** Errors of the engine stay as they are. Others get their line from the stack; for a syntax error, Node prints it. */
-function failed(source: string, file: string, error: unknown): unknown {
-  if (isSuperstepError(error)) return error
-  // A CommonJS project requires a package that has no CommonJS entry.
-  if ((error as { code?: unknown } | undefined)?.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
-    const advice = 'Add "type": "module" to its package.json, or rename it to .mts.'
-    return usageError(`${source} is loaded as CommonJS, but imports an ES module. ${advice}`, error)
-  }
-  const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error))
-  const [, after = ""] = stack.split(basename(file))
-  const [, line] = /^(?:\?[^\s:]*)?:(\d+)/.exec(after) ?? []
-  const place = line === undefined ? "" : ` (line ${line})`
-  const where = name === "SyntaxError" && place === "" ? ` (run node ${source} to find it)` : place
-  return usageError(`Cannot load ${source}: ${name === "Error" ? "" : `${name}: `}${message}${where}`, error)
-}
-
-interface Tsx {
-  tsImport(url: string, from: string): Promise<unknown>
-}
-
-interface TsxManifest {
-  readonly exports: { readonly "./esm/api": { readonly import: { readonly default: string } } }
-}
-
-/** From the module's own project, or from where superstep is installed. */
-async function tsx(source: string, file: string): Promise<Tsx> {
-  for (const from of [pathToFileURL(file).href, import.meta.url]) {
-    const require = createRequire(from)
-    let manifest: string
-    try {
-      manifest = require.resolve("tsx/package.json")
-    } catch {
-      // Not installed in this folder.
-      continue
-    }
-    // `require("tsx")` would return its CommonJS entry, which does not load modules.
-    const { exports } = require(manifest) as TsxManifest
-    const entry = resolve(dirname(manifest), exports["./esm/api"].import.default)
-    return (await import(pathToFileURL(entry).href)) as Tsx
-  }
-  throw usageError(
-    `${source} is TypeScript, which Node ${process.versions.node} does not run. ` +
-      "Install tsx (npm i -D tsx), or use Node 22.18 or later.",
   )
 }
 

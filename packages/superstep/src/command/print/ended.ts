@@ -5,6 +5,7 @@ import type { Cli } from "../cli.ts"
 import { clipped, printText, sanitize, sanitizeLine, shellWord, type Terminal } from "../terminal/terminal.ts"
 import { causeLines, errorLines } from "./errors.ts"
 import { counted } from "./figures.ts"
+import { printMarkdown } from "./markdown.ts"
 
 export interface PrintEndedOptions {
   /** Stdout contains only JSON. */
@@ -14,6 +15,8 @@ export interface PrintEndedOptions {
   readonly storeFlag: string
   /** The answer was printed as it streamed. */
   readonly isShown?: boolean | undefined
+  /** The name of a node. */
+  readonly title?: ((node: string) => string) | undefined
 }
 
 export function printEnded(
@@ -38,7 +41,11 @@ export function printEnded(
     if (result.waits.length > 0) printWaits(cli, result.waits, id, options)
     return
   }
-  printFailure(cli, result)
+  if (result.status === "paused") {
+    err.line("The run is paused. Resume it:")
+    return err.line(`  superstep runs resume ${id}${storeFlag}`)
+  }
+  printFailure(cli, result, options.title)
   if (result.status === "cancelled") return
   const more = LIMIT_FLAGS[result.error?.code ?? ""]
   if (!isKept) {
@@ -57,9 +64,12 @@ export function printEnded(
 
 export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
   for (const output of outputs) {
-    const text = typeof output === "string" ? output : JSON.stringify(output, undefined, 2)
     // A pipe receives the text unchanged.
-    out.line(out.isTerminal ? sanitize(text ?? "null") : (text ?? "null"))
+    if (typeof output === "string") printMarkdown(out, output)
+    else {
+      const text = JSON.stringify(output, undefined, 2) ?? "null"
+      out.line(out.isTerminal ? sanitize(text) : text)
+    }
   }
 }
 
@@ -94,9 +104,13 @@ const LIMIT_FLAGS: Readonly<Record<string, string>> = {
   RUN_TIMEOUT: "--timeout TIME",
 }
 
-function printFailure({ err, isVerbose }: Cli, { error, status }: RunResult): void {
+function printFailure(
+  { err, isVerbose }: Cli,
+  { error, status }: RunResult,
+  title: PrintEndedOptions["title"] = (node) => node,
+): void {
   if (error === undefined) return
-  const where = error.node === undefined ? "" : ` at ${sanitizeLine(error.node)}`
+  const where = error.node === undefined ? "" : ` at ${sanitizeLine(title(error.node))}`
   const word = status === "limit" ? "limit reached" : status
   for (const line of errorLines(sanitize(`${word}${where}: ${error.message}`), err)) err.line(line)
   for (const line of causeLines(error, err)) err.line(line)

@@ -63,6 +63,13 @@ export async function printLoaded(loaded: Loaded, terminal: Terminal): Promise<v
   terminal.write(printProblems(loaded, { color, width }))
 }
 
+/** An error for people, with the source of a definition that cannot run. */
+export async function errorText(error: unknown, { hasColor: color, width }: Terminal): Promise<string> {
+  if (!(error instanceof DefinitionError)) return sanitize(messageOf(error))
+  const { printProblems } = await import("@superstep/engine/definitions")
+  return printProblems(error.loaded, { color, width }).trimEnd()
+}
+
 /** Prints an error on stderr, and returns the exit code. */
 export async function printError(error: unknown, cli: Pick<Cli, "err" | "isVerbose">): Promise<ExitCode> {
   const { err, isVerbose } = cli

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream"
 import type { Json, OpenRequest } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import { terminal } from "../terminal/terminal.ts"
-import { expectedAnswer, printQuestion } from "./run-report.ts"
+import { expectedAnswer, printQuestion } from "./question.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "shell", call: "1", args: { cmd: "ls" } }
 
@@ -16,7 +16,15 @@ describe("the expected answer in words", () => {
     [{ const: "ok" }, "ok"],
     [
       { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] },
-      'yes, no, or JSON that matches {"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}',
+      "yes, no, or JSON with ok (yes or no)",
+    ],
+    [
+      {
+        type: "object",
+        properties: { amount: { type: "number" }, team: { enum: ["a", "b"] }, why: { type: "string" } },
+        required: ["amount", "team"],
+      },
+      "JSON with amount (a number), team (one of a, b), why (text, optional)",
     ],
     [{ type: "array" }, 'JSON that matches {"type":"array"}'],
     [{ anyOf: [] }, 'JSON that matches {"anyOf":[]}'],
@@ -25,8 +33,10 @@ describe("the expected answer in words", () => {
     expect(expectedAnswer({ schema })).toBe(text)
   })
 
-  test("an approval is yes or no", () => {
-    expect(expectedAnswer({ schema: { type: "object" }, data: approval })).toBe("yes or no")
+  test("an approval is yes, always or no", () => {
+    expect(expectedAnswer({ schema: { type: "object" }, data: approval })).toBe(
+      "yes, always, or no with a reason",
+    )
   })
 })
 
@@ -57,5 +67,18 @@ test("a question of a nested workflow has a quoted id", () => {
 test("untrusted text cannot control the terminal, and fits the width", () => {
   const text = printed({ prompt: "\u001b[2J".repeat(60), data: { long: "x".repeat(2_000) } })
   expect(text).not.toContain("\u001b")
+  for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+})
+
+test("a hand-off has the conversation, and its routes by name", () => {
+  const messages = Array.from({ length: 6 }, (_, i) => ({
+    role: i % 2 ? "assistant" : "user",
+    text: `m${i} ${"x ".repeat(i * 30)}`,
+  }))
+  const text = printed({ prompt: "A person is needed.", data: { messages, routes: ["Billing", "Sales"] } })
+  expect(text).toContain("    A person is needed.\n    … 2 earlier\n    user: m2 x x")
+  expect(text).toContain(
+    'An answer is text, {"route": …} with one of Billing, Sales, or {"end": true}.'.slice(0, 40),
+  )
   for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
 })

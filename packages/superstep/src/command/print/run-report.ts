@@ -2,7 +2,6 @@
 import {
   type Holder,
   type Json,
-  type OpenRequest,
   pastEvents,
   processOf,
   type Store,
@@ -23,7 +22,6 @@ import {
 } from "@superstep/engine/protocol"
 import { cutText } from "@superstep/engine/text"
 import { typedId } from "../run/find-run.ts"
-import { decisionIn, isApproval, isRecord } from "../run/read-input.ts"
 import {
   clipped,
   jsonText,
@@ -35,6 +33,8 @@ import {
   type Terminal,
 } from "../terminal/terminal.ts"
 import { age, counted, duration, printTable, shortCost, shortTokens, spent } from "./figures.ts"
+import { NO_NAMES, type NodeNames } from "./node-names.ts"
+import { printQuestion } from "./question.ts"
 
 export interface RunReport {
   readonly run: StoredRun
@@ -46,6 +46,8 @@ export interface RunReport {
   readonly now: number
   /** ` --store …`, unless the store is the default one. */
   readonly storeFlag: string
+  /** `NO_NAMES` shows ids, and all nodes. */
+  readonly names: NodeNames
 }
 
 const MAX_NODES = 50
@@ -55,7 +57,7 @@ const MAX_TEXT = 4_000
 export function printRun(out: Terminal, report: RunReport): void {
   const { view, now } = report
   printHead(out, report)
-  const nodes = nodesOf(view, now)
+  const nodes = nodesOf(view, now, report.names)
   if (nodes.length > 0) {
     heading(out, "Nodes")
     const rows = nodes.slice(0, MAX_NODES).map(({ name, times, status, took, usage }) => {
@@ -151,11 +153,13 @@ function printUsage(out: Terminal, title: string, usages: Readonly<Record<string
   )
 }
 
-function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunReport): void {
+function printEnd(out: Terminal, { run, view, holder, now, storeFlag, names }: RunReport): void {
   const { dim, red } = out.paint
   const requests = openRequests(view)
   if (requests.length > 0) heading(out, "Questions")
-  for (const request of requests) printQuestion(out, { ...request, runId: run.runId }, { now, storeFlag })
+  for (const request of requests) {
+    printQuestion(out, { ...request, node: names.title(request.node), runId: run.runId }, { now, storeFlag })
+  }
   const waits = openWaits(view)
   if (waits.length > 0) heading(out, "Waits for signals")
   for (const { name, deadline } of waits) {
@@ -179,6 +183,13 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunRepor
     out.line()
     printText(out, sanitize(`Queued (${by}): a worker executes it.${until}${end}`), { indent: 0, paint: dim })
   }
+  if (run.status === "paused") {
+    const { reason, by } = view.pause ?? {}
+    const who = by === undefined ? "" : ` by ${by}`
+    out.line()
+    printText(out, sanitize(`Paused${who}${reason === undefined ? "." : `: ${reason}`}`), { indent: 0 })
+    out.line(dim(`Resume it: superstep runs resume ${typedId(run.runId)}${storeFlag}`))
+  }
   if (run.status === "quarantined") {
     heading(out, "Quarantined")
     const why = `The last ${run.takeovers} processes died while they executed this run, and it made no progress in between.`
@@ -189,7 +200,7 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunRepor
   }
   if (error === undefined) return
   heading(out, "Error")
-  const where = error.node === undefined ? "" : ` (at node "${error.node}")`
+  const where = error.node === undefined ? "" : ` (at node "${names.title(error.node)}")`
   printText(out, sanitize(`${error.code}: ${error.message}${where}`), { indent: 2, paint: red })
   if (run.status === "failed") {
     out.line(dim(`  Retry from there: superstep runs retry ${typedId(run.runId)}${storeFlag}`))
@@ -217,6 +228,7 @@ const COLORS: Readonly<Record<ShownStatus, keyof Paint>> = {
   queued: "dim",
   running: "bold",
   waiting: "magenta",
+  paused: "magenta",
   quarantined: "red",
   completed: "green",
   failed: "red",
@@ -278,92 +290,32 @@ export interface NodeOverview {
 }
 
 /** In the order of the first visit. */
-export function nodesOf(view: WorkflowView, now: number, above = ""): readonly NodeOverview[] {
+export function nodesOf(
+  view: WorkflowView,
+  now: number,
+  names: NodeNames = NO_NAMES,
+  above = "",
+): readonly NodeOverview[] {
   const nodes = new Map<string, NodeOverview>()
   const below = new Map<string, NodeOverview>()
   for (const { node, status, startedAt, finishedAt, calls } of tasksOf(view)) {
     const known = nodes.get(node)
-    nodes.set(node, {
-      name: above + node,
-      times: (known?.times ?? 0) + 1,
-      status,
-      took: (known?.took ?? 0) + (finishedAt ?? now) - startedAt,
-      usage: view.usageByNode[node] ?? {},
-    })
+    // A node that only connects others matters if it failed.
+    const isShown = !names.isHidden(node) || status === "failed"
+    if (isShown)
+      nodes.set(node, {
+        name: above + names.title(node),
+        times: (known?.times ?? 0) + 1,
+        status,
+        took: (known?.took ?? 0) + (finishedAt ?? now) - startedAt,
+        usage: view.usageByNode[node] ?? {},
+      })
     // A workflow that was called several times lists each of its nodes once.
-    for (const one of calls.flatMap((call) => nodesOf(call, now, `${above}${node} > `))) {
+    for (const one of calls.flatMap((call) => nodesOf(call, now, names, `${above}${names.title(node)} > `))) {
       const { times = 0, took = 0, usage = {} } = below.get(one.name) ?? {}
       const sum = { times: times + one.times, took: took + one.took, usage: addUsage(usage, one.usage) }
       below.set(one.name, { ...one, ...sum })
     }
   }
   return [...nodes.values(), ...below.values()]
-}
-
-/** A question of a run, and the answers that it accepts. */
-
-const MAX_DATA = 500
-const MAX_SCHEMA = 300
-
-export interface QuestionContext {
-  readonly now: number
-  /** ` --store …`, unless the store is the default one. */
-  readonly storeFlag: string
-}
-
-export function printQuestion(
-  out: Terminal,
-  request: OpenRequest & { readonly runId: string; readonly workflow?: string | undefined },
-  { now, storeFlag }: QuestionContext,
-): void {
-  const { id, runId, workflow, node, prompt, to, data, openedAt, deadline } = request
-  const { bold, dim } = out.paint
-  const facts = [
-    workflow === undefined ? node : `${workflow} · ${node}`,
-    ...(to === undefined ? [] : [`to ${to}`]),
-    `${age(now - openedAt)} old`,
-    ...(deadline === undefined ? [] : [deadline > now ? `${age(deadline - now)} left` : "expired"]),
-  ]
-  out.line(clipped(`  ${sanitizeLine(facts.join(", "))}`, out.width))
-  printText(out, sanitize(prompt), { indent: 4, paint: bold })
-  if (data !== undefined) printText(out, clipped(jsonText(data), MAX_DATA), { indent: 4 })
-  printText(out, `An answer is ${expectedAnswer(request)}.`, { indent: 4, paint: dim })
-  const answer = `superstep respond ${typedId(runId)} ${shellWord(id)} ${exampleOf(request)}${storeFlag}`
-  out.line(`    ${dim(answer)}`)
-}
-
-interface Shape {
-  readonly type?: unknown
-  readonly enum?: readonly Json[]
-  readonly const?: Json
-}
-
-function shapeOf(schema: Json | undefined): Shape {
-  return isRecord(schema) ? schema : {}
-}
-
-/** `yes or no`, `a whole number`, `one of red, green`: the end of "An answer is …". */
-export function expectedAnswer({ schema, data }: Pick<OpenRequest, "schema" | "data">): string {
-  const { type, enum: choices, const: only } = shapeOf(schema)
-  if (isApproval(data) || type === "boolean") return "yes or no"
-  if (only !== undefined) return sanitizeLine(wordOf(only))
-  if (Array.isArray(choices)) return `one of ${sanitizeLine(choices.map(wordOf).join(", "))}`
-  if (type === "number") return "a number"
-  if (type === "integer") return "a whole number"
-  if (schema === undefined || type === "string") return "text"
-  const json = `JSON that matches ${clipped(jsonText(schema), MAX_SCHEMA)}`
-  return decisionIn(schema) === undefined ? json : `yes, no, or ${json}`
-}
-
-function exampleOf({ schema, data }: OpenRequest): string {
-  const { type, enum: choices } = shapeOf(schema)
-  if (isApproval(data) || type === "boolean" || decisionIn(schema) !== undefined) return "yes"
-  const [first] = Array.isArray(choices) ? choices : []
-  if (typeof first === "string" && /^[\w.-]+$/.test(first)) return first
-  if (type === "object" || type === "array") return "--json-answer '…'"
-  return type === "number" || type === "integer" ? "1" : '"…"'
-}
-
-function wordOf(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value)
 }

@@ -80,9 +80,9 @@ function takesText(opened: OpenedWorkflow): boolean {
   })
 }
 
-/** A module that declares no input, and a definition without agents, need no prompt. */
+/** A module that declares no input, and a definition that never uses it, need no prompt. */
 function needsPrompt(opened: OpenedWorkflow): boolean {
-  if (opened.definition !== undefined) return opened.definition.agents.size > 0
+  if (opened.definition !== undefined) return opened.definition.usesInput
   return startSchemas(opened) !== undefined || "asTool" in opened.workflow
 }
 
@@ -141,6 +141,7 @@ export async function readAnswer(
 ): Promise<Json> {
   const word = text.trim().toLowerCase()
   const decision = isApproval(data) ? { field: "approve", reason: "reason" } : decisionIn(schema)
+  if (isApproval(data) && word === "always") return { approve: true, always: true }
   if (decision !== undefined) {
     if (YES.has(word)) return decided(decision, true)
     if (NO.has(word)) return decided(decision, false)

@@ -18,11 +18,12 @@ import { type OpenStore, storeAddress, storeFlagOf } from "../open/store.ts"
 import { openStoredWorkflow, type StoredWorkflowFlags, storedWorkflowFlags } from "../open/workflow.ts"
 import { printBasis, printEnded } from "../print/ended.ts"
 import { usageError } from "../print/errors.ts"
-import { hiddenIn, plainProgress } from "../print/progress/progress-lines.ts"
+import { namesOf } from "../print/node-names.ts"
+import { plainProgress } from "../print/progress/progress-lines.ts"
 import { jsonEvents, silent, type Watcher } from "../print/progress/watcher.ts"
 import { liveHolder, machineOf } from "../print/run-report.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
-import { allowingTools, promptAnswerer } from "./answerers.ts"
+import { AlwaysAllowed, allowingTools, promptAnswerer } from "./answerers.ts"
 import { shortId, typedId } from "./find-run.ts"
 import { type Answerer, superviseRun } from "./supervise.ts"
 
@@ -79,7 +80,13 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
   const watcher = noticeIncomplete(options.watcher ?? (await progressOf(cli, options)))
   const { runId, result, code } = await execute(cli, watcher, isKept, options)
   const isShown = (result !== undefined && (await onResult?.(result))) === true
-  printEnded(cli, runId, result, { json: flags.json, isKept, storeFlag: storeFlagOf(flags), isShown })
+  printEnded(cli, runId, result, {
+    json: flags.json,
+    isKept,
+    storeFlag: storeFlagOf(flags),
+    isShown,
+    title: namesOf(options.opened.workflow).title,
+  })
   if (result?.status === "completed" && !flags.json) printBasis(cli, result, flags.quiet)
   const problems = incompleteOf(result, watcher)
   printIncomplete(cli, problems, isShown ? [] : (result?.outputs ?? []))
@@ -87,7 +94,9 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
 }
 
 async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: RunWorkflowOptions) {
-  const { opened, store, flags, begin, onGraphChange, answerer = promptAnswerer(cli) } = options
+  const { opened, store, flags, begin, onGraphChange, past = [], answerer = promptAnswerer(cli) } = options
+  const always = new AlwaysAllowed()
+  for (const event of past) always.note(event)
   const { Runtime } = await import("@superstep/engine")
   // A command executes only the run that it was called for. `runs resume` continues orphaned runs.
   const runtime = new Runtime({ store, workflows: [opened.workflow], recover: false, onGraphChange })
@@ -96,8 +105,16 @@ async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: Run
     const ended = await superviseRun(cli, {
       run,
       after,
-      watcher,
-      answerer: flags.yolo ? allowingTools(answerer) : answerer,
+      watcher: {
+        event(event) {
+          always.note(event)
+          watcher.event(event)
+        },
+        pause: () => watcher.pause?.(),
+        resume: () => watcher.resume?.(),
+        end: (result) => watcher.end?.(result),
+      },
+      answerer: flags.yolo ? allowingTools(answerer) : always.answerer(answerer),
       isKept: isKept && options.cancelAtInterrupt !== true,
     })
     return { runId: run.id, ...ended }
@@ -114,11 +131,11 @@ async function progressOf(cli: Cli, { flags, opened, past }: RunWorkflowOptions)
   if (flags.json) return jsonEvents(cli.out)
   if (flags.quiet) return silent
   if (opened.progress !== undefined && !flags.verbose) return opened.progress(cli.err, past)
-  const isHidden = hiddenIn(opened.workflow)
+  const names = namesOf(opened.workflow)
   if (!cli.err.isTerminal || flags.verbose)
-    return plainProgress(cli.err, { past, isHidden, isVerbose: flags.verbose === true })
+    return plainProgress(cli.err, { past, names, isVerbose: flags.verbose === true })
   const { LiveProgress } = await import("../print/progress/live-progress.ts")
-  return new LiveProgress(cli.err, { past, isHidden })
+  return new LiveProgress(cli.err, { past, names })
 }
 
 // Sources that are missing from an answer, as the workflow reports them: printed, and a failure with `--strict`.

@@ -75,7 +75,7 @@ class Supervision {
       watcher.end?.(undefined)
       return { result: undefined, code: EXIT.cancelled }
     }
-    if (result.status !== "waiting") await watching
+    if (result.status !== "waiting" && result.status !== "paused") await watching
     // The events before the wait are on their way.
     else await new Promise((resolve) => setImmediate(resolve))
     watcher.end?.(result)

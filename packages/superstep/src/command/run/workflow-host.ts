@@ -6,7 +6,7 @@
  * within the grace period, and the others are released. The second one ends the process immediately. If a newer version
  * upgrades the store, the host stops with a failure, so that its supervisor restarts it.
  */
-import { statSync, watch } from "node:fs"
+import { existsSync, readFileSync, statSync, watch } from "node:fs"
 import { readdir } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import type { Runtime, RuntimeOptions, RuntimeProblem, RuntimeRun } from "@superstep/engine"
@@ -22,7 +22,7 @@ import {
 import type { OpenedWorkflow } from "../open/opened-workflow.ts"
 import { type OpenStore, storeAddress, storeOf } from "../open/store.ts"
 import { isWorkflowFile, openWorkflow } from "../open/workflow.ts"
-import { usageError } from "../print/errors.ts"
+import { errorText, printError, usageError } from "../print/errors.ts"
 import { sanitizeLine } from "../terminal/terminal.ts"
 import { shortId } from "./find-run.ts"
 
@@ -36,14 +36,28 @@ export interface HostFlags extends OutputFlags, StoreFlags, DefinitionFlags {
 
 type HostOptions = HostFlags & { readonly concurrency: number }
 
+/** A definition that the host has loaded from a file. */
+export interface HostedFile {
+  /** The name of its workflow. */
+  readonly name: string
+  readonly path: string
+  readonly text: string
+}
+
 /** Answers HTTP requests about a host. */
 export interface Front {
   /** The workflows have been loaded, for the first time or again. */
-  attach?(runtime: Runtime, workflows: RuntimeOptions["workflows"]): void
+  attach?(runtime: Runtime, workflows: RuntimeOptions["workflows"], files: readonly HostedFile[]): void
+  /** Creates the runtime, if it is not an ordinary one. */
+  runtime?(options: RuntimeOptions): Promise<Runtime> | undefined
+  /** The runtime executes runs from now on. */
+  ready?(): Promise<void>
   /** The runtime is about to be replaced. */
-  detach?(): void
-  /** Called once, after the first load. */
+  detach?(): Promise<void> | void
+  /** Called once, before anything is claimed: a port that is in use must not stop runs. Requests wait for `attach`. */
   listen(): Promise<void>
+  /** Called once, after the first load. */
+  announce?(): void
   /** The host stops: finishes what is in progress, for at most so many milliseconds. */
   drain(grace: number): Promise<void>
   /** The runtime has closed. */
@@ -61,11 +75,11 @@ export function hostFlags(concurrency: number): (command: Command) => Command {
     command
       .option(
         "--concurrency <n>",
-        `number of runs that execute at the same time (default: ${concurrency})`,
+        `execute at most n runs at the same time (default: ${concurrency})`,
         parseCount,
       )
       .option("--queues <names>", "serve these queues only: a,b (default: all)", parseQueues)
-      .option("--grace <time>", "time for runs to finish when stopped (default: 30s)", parseDuration)
+      .option("--grace <time>", "give runs this time to finish when stopped (default: 30s)", parseDuration)
 }
 
 function parseQueues(text: string): readonly string[] {
@@ -87,9 +101,10 @@ export async function hostWorkflows(
   flags: HostOptions,
   frontOf: (host: WorkflowHost) => Front | undefined,
 ): Promise<void> {
-  const files = (await Promise.all(sources.map((source) => filesIn(source, cli)))).flat()
+  // Before the store is created.
+  await filesOf(sources, cli)
   const store = await storeOf(cli, flags)
-  const host = new WorkflowHost(cli, store, [...new Set(files)], flags, frontOf)
+  const host = new WorkflowHost(cli, store, sources, flags, frontOf)
   try {
     await host.untilStopped()
   } finally {
@@ -98,20 +113,29 @@ export async function hostWorkflows(
   cli.exit(host.isOutdated ? EXIT.failed : EXIT.completed)
 }
 
+async function filesOf(sources: readonly string[], cli: Cli): Promise<readonly string[]> {
+  const files = await Promise.all(sources.map((source) => filesIn(source, cli)))
+  return [...new Set(files.flat())]
+}
+
 /** A folder contributes the workflows directly in it. */
 async function filesIn(source: string, { io }: Cli): Promise<readonly string[]> {
   const path = resolve(io.cwd, source)
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-  if (!isFolder) return [source]
+  if (!isFolder(path)) return [source]
   const names = (await readdir(path)).filter((name) => !NO_WORKFLOW.test(name) && isWorkflowFile(name)).sort()
   if (names.length === 0) throw usageError(`${source} has no definitions or modules.`)
   return names.map((name) => join(source, name))
 }
 
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
 export class WorkflowHost {
   readonly store: OpenStore
   readonly #cli: Cli
-  readonly #files: readonly string[]
+  /** Files and folders. What a folder contains is read with each load. */
+  readonly #sources: readonly string[]
   readonly #flags: HostOptions
   readonly #front: Front | undefined
   #opened: readonly OpenedWorkflow[] = []
@@ -127,13 +151,13 @@ export class WorkflowHost {
   constructor(
     cli: Cli,
     store: OpenStore,
-    files: readonly string[],
+    sources: readonly string[],
     flags: HostOptions,
     frontOf: (host: WorkflowHost) => Front | undefined,
   ) {
     this.#cli = cli
     this.store = store
-    this.#files = files
+    this.#sources = sources
     this.#flags = flags
     this.#front = frontOf(this)
   }
@@ -174,7 +198,7 @@ export class WorkflowHost {
     try {
       this.#loading = this.#load()
       await this.#loading
-      await this.#front?.listen()
+      this.#front?.announce?.()
       await stopped
       await this.#drain()
     } finally {
@@ -204,36 +228,63 @@ export class WorkflowHost {
     const opened: OpenedWorkflow[] = []
     const version = this.#version++
     try {
-      for (const file of this.#files) opened.push(await this.#open(file, version))
-      checkNames(opened, this.#files)
+      const files = await filesOf(this.#sources, this.#cli)
+      await this.#openAll(files, opened, version)
+      checkNames(opened, files)
+      if (version === 0) await this.#front?.listen()
     } catch (error) {
       for (const { close } of opened) await close()
       throw error
     }
     const before = { runtime: this.#runtime, opened: this.#opened }
-    this.#front?.detach?.()
+    await this.#front?.detach?.()
     await before.runtime?.close()
     for (const { close } of before.opened) await close()
-    const { Runtime } = await import("@superstep/engine")
+    const { isInternal, Runtime } = await import("@superstep/engine")
     const workflows = opened.map(withLabels)
     this.#opened = opened
-    this.#runtime = new Runtime({
+    const options: RuntimeOptions = {
       store: this.store,
       workflows,
       concurrency,
       queues,
       onGraphChange: isWatched ? "continue" : undefined,
-      onRun: (run) => this.#tell(run),
+      onRun: (run) => (isInternal(run.workflow) ? undefined : this.#tell(run)),
       onProblem: (problem) => this.#problem(problem),
-    })
-    this.#front?.attach?.(this.#runtime, workflows)
+    }
+    this.#runtime = (await this.#front?.runtime?.(options)) ?? new Runtime(options)
+    this.#front?.attach?.(this.#runtime, workflows, this.#definitionFiles(opened))
     await this.#runtime.recover()
+    await this.#front?.ready?.()
     const names = workflows.map(({ name }) => name)
     const { url } = storeAddress(this.#flags.store, this.#cli.io.cwd)
     const served = queues === undefined ? "all queues" : `queues ${queues.join(", ")}`
     const [type, word] = version === 0 ? ["ready", "Ready"] : ["reloaded", "Reloaded"]
-    const line = `${word}: ${names.join(", ")} on ${url}, ${served}, ${concurrency} at a time.`
+    const shown = names.length === 0 ? "the definitions of the store" : names.join(", ")
+    const line = `${word}: ${shown} on ${url}, ${served}, ${concurrency} at a time.`
     this.log(type, line, { workflows: names })
+  }
+
+  #definitionFiles(opened: readonly OpenedWorkflow[]): readonly HostedFile[] {
+    return opened.flatMap(({ workflow: { name }, definition }) => {
+      const path = definition && resolve(this.#cli.io.cwd, definition.file)
+      // One of the registry has no file.
+      return path !== undefined && existsSync(path) ? [{ name, path, text: readFileSync(path, "utf8") }] : []
+    })
+  }
+
+  /** Reports every file that cannot be opened: throws the last error, and prints those before it. */
+  async #openAll(files: readonly string[], opened: OpenedWorkflow[], version: number): Promise<void> {
+    const errors: unknown[] = []
+    for (const file of files) {
+      try {
+        opened.push(await this.#open(file, version))
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    for (const error of errors.slice(0, -1)) await printError(error, this.#cli)
+    if (errors.length > 0) throw errors.at(-1)
   }
 
   #open(file: string, version: number): Promise<OpenedWorkflow> {
@@ -254,13 +305,14 @@ export class WorkflowHost {
         if (this.#isStopping) return
         this.#loading = this.#loading
           .then(() => this.#load())
-          .catch((error: unknown) => {
-            const message = `Not reloaded: ${messageOf(error)}`
-            this.log("problem", message, { message })
+          .catch(async (error: unknown) => {
+            const line = `Not reloaded: ${await errorText(error, this.#cli.err)}`
+            this.log("problem", line, { message: `Not reloaded: ${messageOf(error)}` })
           })
       }, SETTLED)
     }
-    const folders = new Set(this.#files.map((file) => dirname(resolve(this.#cli.io.cwd, file))))
+    const paths = this.#sources.map((source) => resolve(this.#cli.io.cwd, source))
+    const folders = new Set(paths.map((path) => (isFolder(path) ? path : dirname(path))))
     const watchers = [...folders].map((folder) =>
       watch(folder, (_, name) => isWorkflowFile(name ?? "") && changed()),
     )

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join, resolve } from "node:path"
-import { KNOWN_PROVIDERS } from "../open/providers.ts"
+import { MODEL_PROVIDERS } from "@superstep/engine/packages"
 
 export interface Template {
   readonly name: string
@@ -51,7 +51,7 @@ Runs are stored in \`.superstep/\`: \`npx superstep runs\` lists them, \`npx sup
 
 function packageJson({ manifest }: Template, folder: string, model: string): string {
   const { type, scripts, dependencies = [], devDependencies = [] } = manifest
-  const provider = KNOWN_PROVIDERS.find(({ name }) => model.startsWith(`${name}/`))
+  const provider = MODEL_PROVIDERS.find(({ name }) => model.startsWith(`${name}/`))
   const rangeOf = packageRanges()
   const rangesOf = (names: readonly string[]) => Object.fromEntries(names.map((one) => [one, rangeOf(one)]))
   const content = {

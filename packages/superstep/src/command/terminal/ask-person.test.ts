@@ -67,7 +67,46 @@ describe("a question at the terminal", () => {
     expect(screen).toContain("Enter a whole number.")
   })
 
-  it("accepts JSON for an object", async () => {
+  it("asks for an object field by field: choices, numbers with their limits, and optional fields", async () => {
+    const schema = {
+      type: "object",
+      required: ["team", "amount", "ship"],
+      properties: {
+        team: { enum: ["red", "blue"], title: "Team" },
+        amount: { type: "integer", minimum: 10, description: "In euros" },
+        urgent: { type: "boolean" },
+        note: { type: "string" },
+        tags: { type: "array", items: { enum: ["a", "b"] } },
+        ship: { type: "object", required: ["city"], properties: { city: { type: "string", minLength: 2 } } },
+      },
+    }
+    const { answer, screen } = await asked(
+      { schema },
+      ["Team (team)", [DOWN, ENTER]],
+      ["amount: In euros", ["x", ENTER]],
+      ["Enter a whole number.", ["\b", "7", ENTER]],
+      [">= 10", ["12", ENTER]],
+      ["urgent (optional)", [ENTER]],
+      ["note (optional)", [ENTER]],
+      ["tags (optional)", [" ", ENTER]],
+      ["ship.city", ["B", ENTER]],
+      ["fewer than 2", ["Bonn", ENTER]],
+    )
+    expect(answer).toEqual(answered({ team: "blue", amount: 12, tags: ["a"], ship: { city: "Bonn" } }))
+    expect(screen).toContain("Well?")
+  })
+
+  it("is cancelled by Ctrl-C in any field", async () => {
+    const schema = {
+      type: "object",
+      required: ["a", "b"],
+      properties: { a: { type: "string" }, b: { type: "string" } },
+    }
+    const { answer } = await asked({ schema }, ["◆  a", ["x", ENTER]], ["◆  b", [CTRL_C]])
+    expect(answer).toEqual({ kind: "interrupt" })
+  })
+
+  it("accepts JSON for an object without known fields", async () => {
     const schema = { type: "object" }
     expect((await asked({ schema }, ["Well?", ['{"a":[1]}', ENTER]])).answer).toEqual(answered({ a: [1] }))
   })
@@ -83,6 +122,36 @@ describe("a question at the terminal", () => {
   })
 })
 
+describe("a hand-off", () => {
+  const data = {
+    messages: [{ role: "user", text: "Where is my \x1B[2Jorder?" }],
+    routes: ["Billing", "Sales"],
+  }
+  const menu = "Answer, and let the agents continue"
+
+  it("shows the conversation, and sends it to a route by its name", async () => {
+    const { answer, screen } = await asked(
+      { data },
+      [menu, [DOWN, DOWN, ENTER]],
+      ["A message with it", [ENTER]],
+    )
+    expect(answer).toEqual(answered({ route: "Sales" }))
+    expect(screen).toContain("user: Where is my ␛[2Jorder?")
+    expect(screen).toContain("Send to Billing")
+  })
+
+  it("is answered, or ended", async () => {
+    const said = await asked({ data }, [menu, [ENTER]], ["Your answer", ["On its way", ENTER]])
+    expect(said.answer).toEqual(answered({ message: "On its way" }))
+    const ended = await asked(
+      { data },
+      [menu, [DOWN, DOWN, DOWN, ENTER]],
+      ["A message with it", ["Bye", ENTER]],
+    )
+    expect(ended.answer).toEqual(answered({ end: true, message: "Bye" }))
+  })
+})
+
 describe("whether a tool may run", () => {
   const data = { kind: "tool-approval", agent: "clerk", tool: "pay", call: "c1", args: { amount: 5 } }
 
@@ -90,6 +159,11 @@ describe("whether a tool may run", () => {
     const { answer, screen } = await asked({ data }, ['" to call "', [ENTER]])
     expect(answer).toEqual(answered({ approve: true }))
     expect(screen).toContain('"amount": 5')
+  })
+
+  it("accepts always, for the rest of the run", async () => {
+    const { answer } = await asked({ data }, ['" to call "', [DOWN, DOWN, DOWN, ENTER]])
+    expect(answer).toEqual(answered({ approve: true, always: true }))
   })
 
   it("accepts edited arguments", async () => {

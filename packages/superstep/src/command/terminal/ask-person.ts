@@ -1,38 +1,34 @@
-/** Asks the person at the terminal: a question of a run, the approval of a tool call, or a confirmation. */
-import type { Readable, Writable } from "node:stream"
+/** Asks the person at the terminal: a question of a run, a hand-off, the approval of a tool call, or a confirmation. */
 import type { Json, OpenRequest } from "@superstep/engine"
 import type { ApprovalAnswer, ApprovalRequest } from "@superstep/engine/agents"
 import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import { usageError } from "../print/errors.ts"
-import { decided, decisionIn, isApproval, isRecord, parseJson, typeOf } from "../run/read-input.ts"
+import { conversationLines } from "../print/question.ts"
+import { type HandOff, handOffIn } from "../run/answer-shape.ts"
+import { isApproval, isRecord, parseJson } from "../run/read-input.ts"
 import type { Answered } from "../run/supervise.ts"
+import { type Asked, askFor, type PromptStreams, type Prompts, WHY_NOT } from "./ask-field.ts"
 import { clipped, sanitize, sanitizeLine } from "./terminal.ts"
-
-export interface PromptStreams {
-  readonly input: Readable
-  readonly output: Writable
-  readonly signal: AbortSignal
-  /** Recorded as the author of the answer. */
-  readonly by?: string | undefined
-}
-
-type Prompts = typeof import("@clack/prompts")
-/** A symbol if the person cancels. */
-type Asked<T> = Promise<T | symbol>
 
 const MAX_LINE_LENGTH = 72
 const MAX_LINES = 30
-const WHY_NOT = "Why not? (sent to the agent; optional)"
+const MAX_MESSAGES = 12
+const MAX_MESSAGE = 600
 
 export async function askPerson(request: OpenRequest, streams: PromptStreams): Promise<Answered> {
   // Loaded on the first question.
   const prompts = await import("@clack/prompts")
-  const { data, schema } = request
-  const value = isApproval(data)
-    ? await askApproval(prompts, data, streams)
-    : await askFor(prompts, questionOf(request), schema, streams)
+  const value = await askRequest(prompts, request, streams)
   if (prompts.isCancel(value)) return { kind: "interrupt" }
   return { kind: "answer", value, by: streams.by }
+}
+
+async function askRequest(prompts: Prompts, request: OpenRequest, streams: PromptStreams): Asked<unknown> {
+  const { data, schema } = request
+  if (isApproval(data)) return await askApproval(prompts, data, streams)
+  const handOff = handOffIn(data)
+  if (handOff !== undefined) return await askHandOff(prompts, request, handOff, streams)
+  return await askFor(prompts, questionOf(request), schema, streams)
 }
 
 /** Returns false if the person declines; the exit code is then `cancelled`. Without a terminal, `--yes` is required. */
@@ -61,55 +57,38 @@ function excerpt(data: Json): string {
   return [...lines.slice(0, MAX_LINES), `… ${lines.length - MAX_LINES} more lines`].join("\n")
 }
 
-/** Chooses the prompt by the schema of the answer. */
-async function askFor(
-  { text, select, confirm }: Prompts,
-  message: string,
-  schema: Json | undefined,
+/** The person answers the agents, sends the conversation to one of its routes, or ends it. */
+async function askHandOff(
+  { text, select }: Prompts,
+  { prompt, to, data: _, ...request }: OpenRequest,
+  handOff: HandOff,
   streams: PromptStreams,
 ): Asked<Json> {
-  const choices = choicesOf(schema)
-  if (choices !== undefined) {
-    const labels = choices.map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice)))
-    const options = labels.map((label, value) => ({ value, label: sanitizeLine(label) }))
-    const chosen = await select({ message, options, ...streams })
-    return typeof chosen === "symbol" ? chosen : (choices[chosen] ?? null)
-  }
-  const type = typeOf(schema)
-  if (type === "boolean") return await confirm({ message, ...streams })
-  const decision = decisionIn(schema)
-  if (decision !== undefined) {
-    const isYes = await confirm({ message, ...streams })
-    if (typeof isYes === "symbol") return isYes
-    if (isYes || decision.reason === undefined) return decided(decision, isYes)
-    const why = await text({ message: WHY_NOT, ...streams })
-    return typeof why === "symbol" ? why : decided(decision, false, why)
-  }
-  const isText = type === undefined || type === "string"
+  const lines = conversationLines(handOff, MAX_LINE_LENGTH, { most: MAX_MESSAGES, clip: MAX_MESSAGE })
+  const message = [questionOf({ ...request, prompt, to, data: undefined }), ...lines.slice(-MAX_LINES)].join(
+    "\n",
+  )
+  const ROUTE = "route:"
+  const chosen = await select({
+    message,
+    options: [
+      { value: "answer", label: "Answer, and let the agents continue" },
+      ...handOff.routes.map((name) => ({ value: ROUTE + name, label: `Send to ${sanitizeLine(name)}` })),
+      { value: "end", label: "End" },
+    ],
+    ...streams,
+  })
+  if (typeof chosen === "symbol") return chosen
+  const isAnswer = chosen === "answer"
   const typed = await text({
-    message: isText ? message : `${message}\n(${type === "array" || type === "object" ? "JSON" : type})`,
-    validate: (value) => (isText ? undefined : problemOf(value ?? "", type)),
+    message: isAnswer ? "Your answer" : "A message with it (optional)",
+    validate: (value) => (isAnswer && (value ?? "").trim() === "" ? "Enter an answer." : undefined),
     ...streams,
   })
   if (typeof typed === "symbol") return typed
-  return isText ? (typed ?? "") : (JSON.parse(typed) as Json)
-}
-
-function problemOf(value: string, type: string): string | undefined {
-  const read = parseJson(value)
-  if (type === "integer") return Number.isInteger(read) ? undefined : "Enter a whole number."
-  if (type === "number") return typeof read === "number" ? undefined : "Enter a number."
-  return read === undefined ? "Enter JSON." : undefined
-}
-
-function choicesOf(schema: Json | undefined): readonly Json[] | undefined {
-  if (!isRecord(schema)) return undefined
-  const { enum: listed, oneOf, anyOf } = schema
-  if (Array.isArray(listed) && listed.length > 0) return listed
-  const branches = Array.isArray(oneOf) ? oneOf : Array.isArray(anyOf) ? anyOf : []
-  const constants = branches.map((one) => (isRecord(one) ? one.const : undefined))
-  if (constants.length === 0 || constants.some((one) => one === undefined)) return undefined
-  return constants as Json[]
+  const words = typed ? { message: typed } : {}
+  if (isAnswer) return { message: typed }
+  return chosen === "end" ? { end: true, ...words } : { route: chosen.slice(ROUTE.length), ...words }
 }
 
 async function askApproval(
@@ -123,11 +102,13 @@ async function askApproval(
       { value: "approve", label: "Approve" },
       { value: "edit", label: "Edit the arguments, then approve" },
       { value: "deny", label: "Deny" },
+      { value: "always", label: `Approve, and always allow "${sanitizeLine(tool)}" in this run` },
     ],
     ...streams,
   })
   if (typeof verdict === "symbol") return verdict
   if (verdict === "approve") return { approve: true }
+  if (verdict === "always") return { approve: true, always: true }
   if (verdict === "deny") {
     const reason = await text({ message: WHY_NOT, ...streams })
     if (typeof reason === "symbol") return reason

@@ -22,6 +22,7 @@ type Painter = (text: string) => string
 export interface Paint {
   readonly bold: Painter
   readonly dim: Painter
+  readonly italic: Painter
   readonly red: Painter
   readonly green: Painter
   readonly magenta: Painter
@@ -61,7 +62,14 @@ function paintWith(hasColor: boolean): Paint {
     (text) =>
       hasColor && text !== "" ? `\x1B[${code}m${text}\x1B[0m` : text
   // Yellow, cyan and blue are unreadable on one of the two backgrounds.
-  return { bold: paint(1), dim: paint(2), red: paint(31), green: paint(32), magenta: paint(35) }
+  return {
+    bold: paint(1),
+    dim: paint(2),
+    italic: paint(3),
+    red: paint(31),
+    green: paint(32),
+    magenta: paint(35),
+  }
 }
 
 /** Makes untrusted text safe to print. Line breaks and tabs stay. */

@@ -2,17 +2,36 @@
  * Nodes of a conversation. An agent takes one turn and chooses the next speaker: with a tool, with a JSON answer that has
  * `next`, or by calling tools, which a tools node runs.
  */
+import { z } from "zod"
 import { type Agent, agentTurn, callTools, type Turn, validHistory } from "../../../agents/index.ts"
-import { readObject, type ToolCall } from "../../../agents/internal.ts"
+import { readObject, type ToolCall, userText } from "../../../agents/internal.ts"
 import { type Json, type NodeId, SuperstepError } from "../../../core/index.ts"
 import { isRecord } from "../../../core/internal.ts"
 import type { Message } from "../../../models/index.ts"
+import type { Context } from "../../../runtime/index.ts"
 import { type Tool, tool } from "../../../tools/index.ts"
-import type { DefinitionNode } from "../../definition-node.ts"
-import { jsonIn } from "../../json-values.ts"
-import { type GraphInfo, LAST_CALLER, LAST_TOOL, MESSAGES, NEXT } from "./graph-info.ts"
-import { type GraphEdge, type GraphNodeOptions, type Leave, makeNode, memberWork } from "./graph-node.ts"
-import type { Visit } from "./visit.ts"
+import { type DefinitionNode, definitionNode, jsonIn } from "../../definition.ts"
+import {
+  followAll,
+  type GraphEdge,
+  type GraphNodeOptions,
+  type Leave,
+  leave,
+  makeNode,
+  memberWork,
+} from "./graph-node.ts"
+import {
+  type GraphInfo,
+  type GraphToken,
+  isToken,
+  LAST_CALLER,
+  LAST_TOOL,
+  MESSAGES,
+  NEXT,
+  type Reason,
+  STEPS,
+  Visit,
+} from "./visit.ts"
 
 export interface ChatAgentOptions extends GraphNodeOptions {
   /** `when` is the name that chooses the edge; an edge without one is the default. */
@@ -136,7 +155,7 @@ export function words(text: string): Message {
   return { role: "assistant", content: [{ type: "text", text }] }
 }
 
-export function lastWords(messages: readonly Message[]): string {
+function lastWords(messages: readonly Message[]): string {
   for (const message of messages.toReversed()) {
     if (message.role !== "assistant") continue
     const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
@@ -291,3 +310,107 @@ function followed(call: ToolCall): string {
 }
 
 const NOT_FOLLOWED = "Not followed: the other calls of this turn run first. Call it again after them."
+
+// Hands the run over to a person because an agent asks for it, or because the run reached a limit. The person answers,
+// chooses the next node, or ends the run. The count of visits then restarts.
+
+export interface GraphHandoffOptions extends GraphNodeOptions {
+  readonly edges?: readonly GraphEdge[] | undefined
+  /** The nodes that the person can choose, by name. */
+  readonly routes?: Readonly<Record<string, NodeId>> | undefined
+  /** The node after an answer, if no edge and no earlier agent determines it. */
+  readonly otherwise?: NodeId | undefined
+  readonly to?: string | undefined
+  readonly prompt?: string | undefined
+}
+
+interface Answer {
+  readonly message?: string | undefined
+  readonly route?: string | undefined
+  readonly end?: boolean | undefined
+}
+
+/** Messages of the conversation that the person sees. */
+const MAX_SHOWN = 10
+
+export function graphHandoff(
+  graph: GraphInfo,
+  id: NodeId,
+  options: GraphHandoffOptions = {},
+): DefinitionNode {
+  const { routes = {}, to } = options
+  const names = Object.keys(routes)
+  const schema = answerSchema(names)
+  const next = nextAfterAnswer(graph, options)
+  const handler = async (message: unknown, ctx: Context) => {
+    const token: GraphToken = isToken(message) ? message : { from: id, go: [] }
+    const visit = new Visit(graph, id, token, ctx)
+    const reason = token.reason ?? (isToken(message) ? undefined : (message as Reason))
+    const reply = await ctx.ask<string | Answer>({
+      prompt: options.prompt ?? questionOf(graph, reason, ctx),
+      data: { ...(reason === undefined ? {} : { reason }), ...shown(visit), routes: names },
+      schema,
+      to,
+    })
+    const answer: Answer = typeof reply === "string" ? { message: reply } : reply
+    ctx.state.write(STEPS, -ctx.state.get(STEPS))
+    if (graph.chat && answer.message !== undefined) {
+      // A last message is for the user. Any other message is for the agents.
+      ctx.state.write(MESSAGES, [answer.end ? words(answer.message) : userText(answer.message)])
+    }
+    const news = [answer, ctx.task]
+    const output = answer.message
+    if (answer.end) return leave(visit, options, { output, to: "end", news, result: output ?? lastOf(visit) })
+    if (graph.chat) ctx.state.write(NEXT, answer.route ?? null)
+    const target = answer.route === undefined ? next(visit, output) : [routes[answer.route] as NodeId]
+    return leave(visit, options, { output, to: target, news })
+  }
+  return definitionNode(id, "handoff", handler, { name: options.name })
+}
+
+function answerSchema(names: readonly string[]) {
+  const message = z.string().optional()
+  const [first, ...others] = names
+  const route = first === undefined ? z.never() : z.enum([first, ...others])
+  return z.union([
+    z.string(),
+    z.strictObject({ end: z.literal(true), message }),
+    z.strictObject({ route, message }),
+    z.strictObject({ message: z.string() }),
+  ])
+}
+
+/** Follows the edges; in a conversation without one, returns to the agent that spoke last. */
+function nextAfterAnswer(graph: GraphInfo, options: GraphHandoffOptions) {
+  const { edges = [], otherwise } = options
+  const follow = followAll(graph.chat ? edges.filter(({ when }) => when === undefined) : edges)
+  return (visit: Visit, output: Json | undefined): readonly NodeId[] | "end" => {
+    if (edges.some(({ when }) => when === undefined) || !graph.chat) return follow(visit, { output })
+    const last = visit.ctx.state.get(LAST_CALLER) ?? otherwise
+    return last === undefined ? "end" : [last]
+  }
+}
+
+function questionOf({ chat }: GraphInfo, reason: Reason | undefined, ctx: Context): string {
+  if (reason !== undefined) return `A person is needed: ${reason.message}`
+  const agent = chat ? ctx.state.get(LAST_CALLER) : null
+  return agent === null ? "A person is needed." : "An agent asks for a person."
+}
+
+function shown(visit: Visit): { readonly [name: string]: Json } {
+  if (!visit.graph.chat) return { latest: visit.input }
+  const messages = visit.ctx.state.get(MESSAGES).flatMap((message) => {
+    const text = wordsOf(message)
+    return text === "" ? [] : [{ role: message.role, text }]
+  })
+  return { messages: messages.slice(-MAX_SHOWN) }
+}
+
+function wordsOf({ role, content }: Message): string {
+  if (typeof content === "string") return role === "system" ? "" : content
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("")
+}
+
+function lastOf(visit: Visit): Json {
+  return visit.graph.chat ? lastWords(visit.ctx.state.get(MESSAGES)) : visit.input
+}

@@ -5,21 +5,24 @@ import { createHash } from "node:crypto"
 import type { NodeFlowOptions, NodeKeyOf } from "../../../builder/index.ts"
 import { isSuperstepError, type Json, type NodeId, SuperstepError, toErrorData } from "../../../core/index.ts"
 import { type Condition, condition } from "../../../expressions/index.ts"
-import type { Callable, Context } from "../../../runtime/index.ts"
-import { type DefinitionNode, definitionNode } from "../../definition-node.ts"
+import { type Callable, type Context, type Placement, recordDecision } from "../../../runtime/index.ts"
+import { type DefinitionNode, definitionNode, parseIfJson } from "../../definition.ts"
 import { flowKey } from "../../flow.ts"
-import { parseIfJson } from "../../json-values.ts"
 import {
   type Footprint,
   GOAL,
   type GraphInfo,
+  type GraphToken,
+  type Lane,
   OPEN_LANES,
   OUTPUTS,
+  type Overlay,
+  type Reason,
   STEPS,
   TRAIL,
   VALUES,
-} from "./graph-info.ts"
-import { type GraphToken, type Lane, type Overlay, type Reason, Visit } from "./visit.ts"
+  Visit,
+} from "./visit.ts"
 
 export interface GraphNodeOptions {
   /** Its name, if that is not its id. */
@@ -30,6 +33,8 @@ export interface GraphNodeOptions {
   readonly keeps?: boolean | undefined
   /** Limits its tasks across all runs and processes. */
   readonly flow?: NodeFlowOptions | undefined
+  /** Where its tasks execute. Default `inline`. */
+  readonly placement?: Placement | undefined
 }
 
 interface Leaving {
@@ -64,7 +69,7 @@ type Run = (visit: Visit, leave: Leave) => unknown
 const MAX_OVERLAPPING = 1_000
 
 export function makeNode(graph: GraphInfo, id: NodeId, parts: NodeParts, run: Run): DefinitionNode {
-  const { kind, nested, shared, gathers, flow } = parts
+  const { kind, name, nested, shared, gathers, flow, placement } = parts
   const handler = (message: unknown, ctx: Context) => {
     const visit = new Visit(graph, id, message as GraphToken, ctx)
     const reason = breachOf(graph, ctx)
@@ -72,8 +77,10 @@ export function makeNode(graph: GraphInfo, id: NodeId, parts: NodeParts, run: Ru
     return run(visit, (leaving) => leave(visit, parts, leaving))
   }
   return definitionNode(id, kind, handler, {
+    name,
     nested,
     flow,
+    placement,
     concurrency: shared && !gathers ? MAX_OVERLAPPING : undefined,
   })
 }
@@ -227,12 +234,17 @@ interface ReadEdge {
 export type Follow = (visit: Visit, overlay: Overlay) => readonly NodeId[] | "end"
 
 function readEdges(edges: readonly GraphEdge[]): readonly ReadEdge[] {
-  return edges.map(({ to, when }) => ({ to, holds: when === undefined ? undefined : holding(when) }))
+  return edges.map(({ to, when }) => ({ to, holds: when === undefined ? undefined : holding(when, to) }))
 }
 
-export function holding(text: string): (visit: Visit, overlay: Overlay) => boolean {
+/** `to`: where the run continues if it holds. */
+export function holding(text: string, to?: NodeId | null): (visit: Visit, overlay: Overlay) => boolean {
   const read: Condition = condition(text, "graph")
-  return (visit, overlay) => read.holds(visit.scope(read.references, overlay))
+  return (visit, overlay) => {
+    const { holds, operands } = read.decide(visit.scope(read.references, overlay))
+    recordDecision(visit.ctx, { condition: text, holds, operands, ...(to === undefined ? {} : { to }) })
+    return holds
+  }
 }
 
 export function followAll(edges: readonly GraphEdge[] = []): Follow {

@@ -1,8 +1,13 @@
 /** The functions that create the nodes of a graph. Plans call them, and ejected code imports them. */
-export { type ChatAgentOptions, type ChatToolsOptions, chatAgent, chatTools } from "./chat-nodes.ts"
-export { chatChannels, type GraphInfo, type GraphOptions, graphChannels, graphInfo } from "./graph-info.ts"
+export {
+  type ChatAgentOptions,
+  type ChatToolsOptions,
+  chatAgent,
+  chatTools,
+  type GraphHandoffOptions,
+  graphHandoff,
+} from "./chat-nodes.ts"
 export { type GraphEdge, type GraphNodeOptions, graphFlowKey } from "./graph-node.ts"
-export { type GraphHandoffOptions, graphHandoff } from "./handoff-node.ts"
 export {
   type GraphMergeOptions,
   type GraphParallelOptions,
@@ -24,13 +29,24 @@ export {
   graphLoop,
   graphStart,
 } from "./routing-nodes.ts"
-export { type GraphInputOptions, graphText, leadsTo } from "./visit.ts"
 export {
+  chatChannels,
+  type GraphInfo,
+  type GraphInputOptions,
+  type GraphOptions,
+  graphChannels,
+  graphInfo,
+  graphText,
+  leadsTo,
+} from "./visit.ts"
+export {
+  type GraphFunctionOptions,
   type GraphStateOptions,
   type GraphToolOptions,
   type GraphWaitOptions,
   type GraphWorkOptions,
   graphAgent,
+  graphFunction,
   graphState,
   graphTool,
   graphWait,

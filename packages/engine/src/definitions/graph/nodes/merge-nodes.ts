@@ -3,11 +3,9 @@ import type { Json, NodeId } from "../../../core/index.ts"
 import { isRecord } from "../../../core/internal.ts"
 import { template, textOf } from "../../../expressions/index.ts"
 import type { Context } from "../../../runtime/index.ts"
-import type { DefinitionNode } from "../../definition-node.ts"
-import { parseIfJson } from "../../json-values.ts"
-import { GOAL, type GraphInfo, OUTPUTS } from "./graph-info.ts"
+import { type DefinitionNode, parseIfJson } from "../../definition.ts"
 import { followAll, type GraphEdge, type GraphNodeOptions, makeNode } from "./graph-node.ts"
-import { type Lane, readOutputs, type Visit } from "./visit.ts"
+import { GOAL, type GraphInfo, type Lane, OUTPUTS, readOutputs, type Visit } from "./visit.ts"
 
 export interface GraphMergeOptions extends GraphNodeOptions, MergeValuesOptions {
   readonly edges?: readonly GraphEdge[] | undefined

@@ -5,9 +5,8 @@ import { coreOf, inputMessages, runAgent } from "../../../agents/internal.ts"
 import type { Json, NodeId } from "../../../core/index.ts"
 import { isRecord } from "../../../core/internal.ts"
 import { expression, textOf } from "../../../expressions/index.ts"
-import { type DefinitionNode, definitionNode } from "../../definition-node.ts"
-import { jsonIn } from "../../json-values.ts"
-import { GOAL, type GraphInfo, MESSAGES, OPEN_LANES, OUTPUTS, STEPS } from "./graph-info.ts"
+import { recordDecision } from "../../../runtime/index.ts"
+import { type DefinitionNode, definitionNode, jsonIn } from "../../definition.ts"
 import {
   followAll,
   followFirst,
@@ -18,7 +17,18 @@ import {
   makeNode,
   resultOf,
 } from "./graph-node.ts"
-import { type GraphInputOptions, type GraphToken, readInput, Visit } from "./visit.ts"
+import {
+  GOAL,
+  type GraphInfo,
+  type GraphInputOptions,
+  type GraphToken,
+  MESSAGES,
+  OPEN_LANES,
+  OUTPUTS,
+  readInput,
+  STEPS,
+  Visit,
+} from "./visit.ts"
 
 export interface GraphStartOptions {
   readonly edges: readonly GraphEdge[]
@@ -178,7 +188,12 @@ function deciding(options: GraphDecisionOptions): (visit: Visit) => string | Pro
   const { decide, options: choices } = options
   if (typeof decide === "string") {
     const read = expression(decide, "graph")
-    return (visit) => textOf(read.evaluate(visit.scope(read.references)))
+    return (visit) => {
+      const { value, operands } = read.explain(visit.scope(read.references))
+      const chosen = textOf(value)
+      recordDecision(visit.ctx, { condition: decide, holds: true, operands, to: chosen })
+      return chosen
+    }
   }
   const ask = readInput(options)
   const core = coreOf(decide)

@@ -4,10 +4,9 @@ import { coreOf, runAgent } from "../../../agents/internal.ts"
 import type { Json, NodeId } from "../../../core/index.ts"
 import { expression, type Reference, textOf } from "../../../expressions/index.ts"
 import { jsonSchema } from "../../../tools/index.ts"
-import { type DefinitionNode, type SubWorkflow, toolCaller } from "../../definition-node.ts"
-import { plainJson } from "../../json-values.ts"
+import { functionCaller, type StepFunction } from "../../call-function.ts"
+import { type DefinitionNode, plainJson, type SubWorkflow, toolCaller } from "../../definition.ts"
 import { words } from "./chat-nodes.ts"
-import { type GraphInfo, MESSAGES, VALUES } from "./graph-info.ts"
 import {
   type Follow,
   followAll,
@@ -18,11 +17,14 @@ import {
   memberWork,
 } from "./graph-node.ts"
 import {
+  type GraphInfo,
   type GraphInputOptions,
   type GraphToken,
+  MESSAGES,
   pathOf,
   readInput,
   readOutputs,
+  VALUES,
   type Visit,
   writePath,
 } from "./visit.ts"
@@ -85,6 +87,29 @@ export function graphTool(
   const finish = finishing(options)
   return makeNode(graph, id, { kind: "tool", ...options }, (visit, leave) =>
     finish(visit, leave, () => callTool(id, visit, visit.ctx)),
+  )
+}
+
+export interface GraphFunctionOptions extends GraphWorkOptions {
+  /** Strings may be templates; a template of one expression keeps its type. Default: the output before it, as `input`. */
+  readonly args?: Json | undefined
+  /** JSON Schema of the result. */
+  readonly schema?: Json | undefined
+}
+
+/** Its output is what the function returns, as JSON. */
+export function graphFunction(
+  graph: GraphInfo,
+  id: NodeId,
+  run: StepFunction,
+  options: GraphFunctionOptions = {},
+): DefinitionNode {
+  const { args = { input: "{{ latest }}" }, schema } = options
+  const scope = (visit: Visit, references: readonly Reference[]) => visit.scope(references)
+  const call = functionCaller(run, { args, schema, spelling: "graph", scope })
+  const finish = finishing(options)
+  return makeNode(graph, id, { kind: "function", ...options }, (visit, leave) =>
+    finish(visit, leave, () => call(id, visit, visit.ctx)),
   )
 }
 

@@ -6,13 +6,18 @@
 import { fromErrorData, isSuperstepError, SuperstepError, toErrorData } from "../../../core/index.ts"
 import { expression, template } from "../../../expressions/index.ts"
 import type { Context } from "../../../runtime/index.ts"
-import type { DefinitionNode, SubWorkflow } from "../../definition-node.ts"
-import { parseIfJson } from "../../json-values.ts"
-import { RECORDS, type StepRecord } from "./records.ts"
+import { type DefinitionNode, parseIfJson, type SubWorkflow } from "../../definition.ts"
 import type { StepList } from "./step-list.ts"
-import { type Carried, leave, makeNode, resultAt, type StepNodeOptions } from "./step-node.ts"
-import { scopeOf, valueAt } from "./step-scope.ts"
-import type { View } from "./view.ts"
+import {
+  type Carried,
+  leave,
+  makeNode,
+  resultAt,
+  type StepNodeOptions,
+  scopeOf,
+  valueAt,
+} from "./step-node.ts"
+import { RECORDS, type StepRecord, type View } from "./view.ts"
 
 type BeginOptions = Pick<StepNodeOptions, "loop">
 type EndOptions = Pick<StepNodeOptions, "last">

@@ -11,15 +11,22 @@ export {
   passStep,
   stepsEnd,
 } from "./block-steps.ts"
-export { type MapItem, type StepRecord, type StepsInput, stepsState } from "./records.ts"
 export { type LayoutEntry, type StepList, type StepListOptions, stepList } from "./step-list.ts"
-export { type StepLoopOptions, type StepNodeOptions, type StepToken, stepFlowKey } from "./step-node.ts"
-export { stepsText } from "./step-scope.ts"
+export {
+  type StepLoopOptions,
+  type StepNodeOptions,
+  type StepToken,
+  stepFlowKey,
+  stepsText,
+} from "./step-node.ts"
+export { type MapItem, type StepRecord, type StepsInput, stepsState } from "./view.ts"
 export {
   type AgentStepOptions,
   agentStep,
   type ConditionStepOptions,
   conditionStep,
+  type FunctionStepOptions,
+  functionStep,
   type HumanStepOptions,
   holds,
   humanStep,

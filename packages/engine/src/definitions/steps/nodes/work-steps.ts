@@ -4,16 +4,19 @@ import { type AgentCore, coreOf, textOf as replyText, runAgent } from "../../../
 import type { Json } from "../../../core/index.ts"
 import { condition, template } from "../../../expressions/index.ts"
 import type { Terminate } from "../../../patterns/teams/index.ts"
+import { recordDecision } from "../../../runtime/index.ts"
 import { jsonSchema } from "../../../tools/index.ts"
-import { type DefinitionNode, type SubWorkflow, toolCaller } from "../../definition-node.ts"
+import { functionCaller, type StepFunction } from "../../call-function.ts"
+import { type DefinitionNode, type SubWorkflow, toolCaller } from "../../definition.ts"
 import type { StepList } from "./step-list.ts"
-import { leave, makeNode, type StepNodeOptions, type StepToken } from "./step-node.ts"
-import { currentViews, scopeOf } from "./step-scope.ts"
+import { currentViews, leave, makeNode, type StepNodeOptions, type StepToken, scopeOf } from "./step-node.ts"
 import type { View } from "./view.ts"
 
 export interface AgentStepOptions extends StepNodeOptions {
   /** Replaces the user's prompt, after the outputs of earlier steps. */
   readonly prompt?: string | undefined
+  /** The ids of the earlier steps whose outputs the prompt begins with. Default: all. */
+  readonly priorOutputs?: readonly string[] | undefined
 }
 
 export function agentStep(
@@ -22,12 +25,12 @@ export function agentStep(
   agent: Agent,
   options: AgentStepOptions = {},
 ): DefinitionNode {
-  const { prompt, last, ...policies } = options
+  const { prompt, priorOutputs, last, ...policies } = options
   const own = prompt === undefined ? undefined : template(prompt, "steps")
   const core = coreOf(agent)
   const asked = core.output.responseFormat === undefined ? core : withText(core)
   return makeNode(steps, id, { kind: "agent", ...policies }, async (view, ctx) => {
-    const text = view.promptText(own?.render(scopeOf(view)))
+    const text = view.promptText(own?.render(scopeOf(view)), priorOutputs)
     currentViews.set(ctx.signal, view)
     const answer = await runAgent(asked, text, ctx)
     if (asked === core) return leave(view, ctx, { agent: core.name, output: answer as Json }, last)
@@ -61,10 +64,10 @@ export function workflowStep(
   workflow: SubWorkflow,
   options: WorkflowStepOptions = {},
 ): DefinitionNode {
-  const { prompt, last, ...policies } = options
+  const { prompt, priorOutputs, last, ...policies } = options
   const own = prompt === undefined ? undefined : template(prompt, "steps")
   return makeNode(steps, id, { kind: "workflow", nested: workflow, ...policies }, async (view, ctx) => {
-    const text = view.promptText(own?.render(scopeOf(view)))
+    const text = view.promptText(own?.render(scopeOf(view)), priorOutputs)
     const outputs = await ctx.call<string, Json>(workflow, text)
     return leave(view, ctx, { output: outputs.at(-1) ?? null }, last)
   })
@@ -128,6 +131,27 @@ export function toolStep(
   )
 }
 
+export interface FunctionStepOptions extends StepNodeOptions {
+  /** Strings may be templates; a template of one expression keeps its type. Default: the prompt, as `input`. */
+  readonly args?: Json | undefined
+  /** JSON Schema of the result. */
+  readonly schema?: Json | undefined
+}
+
+/** Its output is what the function returns, as JSON. */
+export function functionStep(
+  steps: StepList,
+  id: string,
+  run: StepFunction,
+  options: FunctionStepOptions = {},
+): DefinitionNode {
+  const { args = { input: "{{ $input }}" }, schema, last, ...policies } = options
+  const call = functionCaller(run, { args, schema, spelling: "steps", scope: (view: View) => scopeOf(view) })
+  return makeNode(steps, id, { kind: "function", ...policies }, async (view, ctx) =>
+    leave(view, ctx, { output: await call(view.path, view, ctx) }, last),
+  )
+}
+
 export interface ConditionStepOptions extends Omit<StepNodeOptions, "last"> {
   /** The node's id, if the condition decides whether another step runs. */
   readonly node?: string | undefined
@@ -141,9 +165,16 @@ export function conditionStep(
 ): DefinitionNode {
   const { node, ...policies } = options
   const read = condition(text, "steps")
-  return makeNode(steps, id, { kind: "condition", id: node, ...policies }, (view, ctx): StepToken => {
-    return { after: ctx.node, holds: read.holds(scopeOf(view)) }
-  })
+  return makeNode(
+    steps,
+    id,
+    { kind: "condition", id: node, name: node && `when ${id}`, ...policies },
+    (view, ctx): StepToken => {
+      const { holds, operands } = read.decide(scopeOf(view))
+      recordDecision(ctx, { condition: text, holds, operands })
+      return { after: ctx.node, holds }
+    },
+  )
 }
 
 /** The case of a switch after a condition. */

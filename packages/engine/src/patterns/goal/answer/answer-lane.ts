@@ -15,6 +15,7 @@ import {
   evidence,
   foundBy,
   graphStage,
+  type LaneAnswer,
   type LaneInput,
   nextStage,
   routes,
@@ -25,7 +26,6 @@ import {
 import { searchPlan } from "../triage.ts"
 import type { Verified } from "./citations.ts"
 import { evidenceText, withoutTags } from "./evidence.ts"
-import type { LaneAnswer } from "./goal-sources.ts"
 
 /** Verification needs a Markdown parser, which is loaded with the first answer. */
 const loadCitations = () => loadModule(() => import("./citations.ts"))

@@ -6,8 +6,8 @@
  * C3 An answer has no images and no links. An address stays if the evidence contains it, character by character.
  */
 import { addressesIn, citedIn, mapCitations, ownWords } from "../../research/internal-markdown.ts"
+import type { GoalBasis, LaneAnswer } from "../search/search-stages.ts"
 import type { Evidence } from "./evidence.ts"
-import type { GoalBasis, LaneAnswer } from "./goal-sources.ts"
 
 export interface Verified {
   readonly text: string

@@ -18,7 +18,12 @@ function live(columns?: number, past?: readonly RunEvent[]) {
         drawsItself = false
       }
     },
-    isHidden: (node) => node === "glue",
+    names: {
+      title: (node) => node,
+      id: (node: string) => node,
+      isHidden: (node) => node === "glue",
+      isInternal: () => false,
+    },
   })
   return {
     progress,

@@ -7,8 +7,8 @@
  */
 import type { RunEvent, RunResult } from "@superstep/engine"
 import type { Terminal } from "../../terminal/terminal.ts"
-import { outcomeLine, progressLines, summaryLine, warningLines } from "./progress-lines.ts"
-import { RunTracker } from "./run-tracker.ts"
+import { NO_NAMES, type NodeNames } from "../node-names.ts"
+import { outcomeLine, progressLines, RunTracker, summaryLine, warningLines } from "./progress-lines.ts"
 import type { Watcher } from "./watcher.ts"
 
 export interface LiveProgressOptions {
@@ -17,8 +17,7 @@ export interface LiveProgressOptions {
   readonly now?: (() => number) | undefined
   /** Calls `draw` repeatedly until the returned function is called. Default: ten times a second. */
   readonly every?: ((draw: () => void) => () => void) | undefined
-  /** Nodes that only connect others. */
-  readonly isHidden?: ((node: string) => boolean) | undefined
+  readonly names?: NodeNames | undefined
 }
 
 /** Tasks and warnings above the block. Further ones are only counted. */
@@ -26,10 +25,10 @@ const MAX_LINES = 60
 
 export class LiveProgress implements Watcher {
   readonly #terminal: Terminal
-  readonly #tracker = new RunTracker()
+  readonly #tracker: RunTracker
   readonly #now: () => number
   readonly #every: NonNullable<LiveProgressOptions["every"]>
-  readonly #isHidden: (node: string) => boolean
+  readonly #names: NodeNames
   #above: string[] = []
   #lines = 0
   #printed = 0
@@ -40,7 +39,8 @@ export class LiveProgress implements Watcher {
     this.#terminal = terminal
     this.#now = options.now ?? Date.now
     this.#every = options.every ?? tenTimesASecond
-    this.#isHidden = options.isHidden ?? (() => false)
+    this.#names = options.names ?? NO_NAMES
+    this.#tracker = new RunTracker(this.#names.title)
     if (options.past === undefined) return
     this.#tracker.follow(options.past, this.#now())
     // A running task may emit nothing for a long time.
@@ -50,18 +50,18 @@ export class LiveProgress implements Watcher {
   event(event: RunEvent): void {
     this.#stop ??= this.#every(() => this.draw())
     const { width, paint } = this.#terminal
-    const warning = warningLines(event, width, paint)
+    const warning = warningLines(event, width, paint, this.#names.title)
     if (warning.length > 0 && this.#printed++ < MAX_LINES) this.#above.push(...warning)
     const outcome = this.#tracker.add(event)
     if (outcome === undefined) return
-    if (this.#isHidden(outcome.task.node) && outcome.outcome === "finished") return
+    if (this.#names.isHidden(outcome.task.node) && outcome.outcome === "finished") return
     if (this.#printed++ < MAX_LINES) this.#above.push(outcomeLine(outcome, width, paint))
   }
 
   draw(): void {
     if (this.#isPaused) return
     const { width, paint } = this.#terminal
-    const block = progressLines(this.#tracker, this.#now(), width - 1, paint, this.#isHidden)
+    const block = progressLines(this.#tracker, this.#now(), width - 1, paint, this.#names.isHidden)
     this.#replace([...this.#above.splice(0), ...block], block.length)
   }
 

@@ -20,7 +20,11 @@ export interface SpokenText extends Required<Watcher> {
   readonly hasSpoken: boolean
 }
 
-export function spokenText(write: (text: string) => void): SpokenText {
+/** `flushOutput`: an agent has ended, or a question follows. */
+export function spokenText(
+  write: (text: string) => void,
+  flushOutput: () => void = () => undefined,
+): SpokenText {
   const speeches = new Map<string, Speech>()
   let hasSpoken = false
   let isAtLineStart = true
@@ -38,6 +42,7 @@ export function spokenText(write: (text: string) => void): SpokenText {
       speech.buffered = ""
       if (!speech.isOver) return
       if (!isAtLineStart) say("\n")
+      flushOutput()
       speeches.delete(key)
     }
   }
@@ -78,6 +83,7 @@ export function spokenText(write: (text: string) => void): SpokenText {
     },
     pause() {
       if (!isAtLineStart) say("\n")
+      flushOutput()
     },
     resume: () => undefined,
     end() {

@@ -1,0 +1,34 @@
+/**
+ * Has other processes execute runs, through a dispatcher, and knows which of them are with a run: who waits for the run need not look
+ * for its end meanwhile. A visit that is lost is none: the run is in the store, where a process finds it.
+ */
+import type { RunId } from "../../core/index.ts"
+import type { Dispatcher } from "../ports/dispatcher.ts"
+
+export class Visits {
+  readonly #dispatcher: Dispatcher
+  readonly #report: (runId: RunId, error: Error) => void
+  readonly #visits = new Map<RunId, Promise<void>>()
+
+  constructor(dispatcher: Dispatcher, report: (runId: RunId, error: Error) => void) {
+    this.#dispatcher = dispatcher
+    this.#report = report
+  }
+
+  /** Sends for a process, which executes the run at once, or `at` a time; `graph`: one that has it. Never rejects: problems are reported. */
+  send(runId: RunId, at?: number, graph?: string): Promise<void> {
+    const isWatched = at === undefined && graph === undefined && this.#dispatcher.execute !== undefined
+    const sent = (isWatched ? this.#dispatcher.execute?.(runId) : this.#dispatcher.activate(runId, at, graph))
+      ?.catch((error) => this.#report(runId, error instanceof Error ? error : new Error(String(error))))
+      .finally(() => {
+        if (this.#visits.get(runId) === sent) this.#visits.delete(runId)
+      }) as Promise<void>
+    if (isWatched) this.#visits.set(runId, sent)
+    return sent
+  }
+
+  /** Resolves when the process that was sent for last has left the run. Undefined if none is with it, as far as is known. */
+  of(runId: RunId): Promise<void> | undefined {
+    return this.#visits.get(runId)
+  }
+}

@@ -1,0 +1,122 @@
+/** Mail that a dispatcher brings to a worker, and what its sender sees. */
+import { expect, test } from "vitest"
+import { node, workflow } from "../builder/index.ts"
+import { type Dispatcher, type Mail, Runtime } from "../index.ts"
+import { memoryStore } from "../stores/index.ts"
+
+const asks = workflow("asks")
+  .chain(node("asks", async (_: number, ctx) => await ctx.ask<string>("Go?")))
+  .build()
+
+/** A worker, and a runtime that executes nothing, which reach each other by function calls. */
+function application(change: (base: Dispatcher, worker: () => Runtime) => Partial<Dispatcher> = () => ({})) {
+  const store = memoryStore()
+  const brought: Mail[] = []
+  const base: Dispatcher = {
+    activate: async (runId, at) => {
+      if (at === undefined) await worker.worker.activate(runId)
+    },
+    execute: async (runId) => {
+      await worker.worker.activate(runId)
+    },
+    deliver: async (mail) => {
+      brought.push(mail)
+      return await worker.worker.deliver(mail)
+    },
+  }
+  const dispatcher = { ...base, ...change(base, () => worker) }
+  const worker: Runtime = new Runtime({ store, workflows: [asks], dispatcher })
+  const runtime = new Runtime({ store, workflows: [asks], dispatcher, recover: false })
+  const close = () => Promise.all([worker.close(), runtime.close()])
+  return { store, runtime, worker, brought, close }
+}
+
+async function asked({ runtime }: ReturnType<typeof application>, runId: string): Promise<string> {
+  const { requests } = await runtime.start(asks, 1, { runId })
+  return requests[0]?.id as string
+}
+
+test("an answer is brought to a worker, which continues the run; nothing is posted", async () => {
+  const app = application()
+  const request = await asked(app, "r")
+  let posted = 0
+  const { post } = app.store
+  app.store.post = (mail) => {
+    posted++
+    return post(mail)
+  }
+  expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  expect([app.brought.length, posted]).toEqual([1, 0])
+  await app.close()
+})
+
+test("the same mail again has the same outcome, also when the run is over; another answer is refused", async () => {
+  const app = application()
+  const request = await asked(app, "r")
+  await app.runtime.respond("r", request, "yes")
+  await app.runtime.get("r")
+  const [mail] = app.brought as [Mail]
+  expect(await app.worker.worker.deliver(mail)).toEqual({ ok: true })
+  expect(await app.worker.worker.deliver({ ...mail, id: "another" })).toMatchObject({
+    ok: false,
+    code: "RUN_OVER",
+  })
+  await expect(app.runtime.respond("r", request, "no")).rejects.toMatchObject({ code: "RUN_OVER" })
+  const answers = (await app.store.read("r", 0)).filter(({ entry }) => entry.type === "request.answered")
+  expect(answers).toHaveLength(1)
+  await app.close()
+})
+
+test("an answer whose reply is lost goes through the store, and is taken once", async () => {
+  const app = application((_, worker) => ({
+    deliver: async (mail) => {
+      await worker().worker.deliver(mail)
+      return undefined
+    },
+  }))
+  const request = await asked(app, "r")
+  expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await app.close()
+})
+
+test("an answer that no worker takes is stored, and delivered with the next activation", async () => {
+  let isAway = false
+  const app = application((base) => ({
+    activate: async (runId, at) => (isAway ? undefined : await base.activate(runId, at)),
+    execute: async (runId) => (isAway ? undefined : await base.execute?.(runId)),
+    deliver: async (mail) => (isAway ? undefined : await base.deliver?.(mail)),
+  }))
+  const request = await asked(app, "r")
+  isAway = true
+  const sent = app.runtime.respond("r", request, "yes")
+  await expect.poll(async () => (await app.store.mailAmount("r")).count, { timeout: 30_000 }).toBe(1)
+  isAway = false
+  await app.worker.worker.activate("r")
+  expect(await sent).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await app.close()
+})
+
+test("a run that its dead worker left as executing, and that only waits, is loaded once and takes its answer", async () => {
+  const app = application()
+  const request = await asked(app, "r")
+  // As a worker leaves it that died between a record and the next one: it was not at rest.
+  const row = await app.store.run("r")
+  const lease = await app.store.claim("r" as never, row?.token as number, "dead")
+  if (lease === undefined) throw new Error("The run is held.")
+  await app.store.setIdle(lease, false)
+  await app.store.release(lease, 0)
+  expect(await app.store.run("r")).toMatchObject({ executing: true })
+
+  await app.worker.worker.activate("r" as never)
+  const rested = await app.store.run("r")
+  expect(rested).toMatchObject({ executing: false })
+  expect(rested?.wakeAt).toBeUndefined()
+  await app.worker.worker.activate("r" as never)
+  expect((await app.store.run("r"))?.token).toBe(rested?.token)
+  expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await app.close()
+})

@@ -1,0 +1,32 @@
+/** Why a runtime does not do what it is asked to. */
+import { type Json, type RunId, SuperstepError } from "../core/index.ts"
+import { loadModule } from "../core/internal.ts"
+import { hasEnded, type Program, runUnknown, type StoredRun } from "../runtime/index.ts"
+
+export function notRegistered(name: string, known: Program | undefined): SuperstepError {
+  const text =
+    known === undefined
+      ? `This runtime does not have workflow "${name}": new Runtime({ store, workflows: [${name}, …] }).`
+      : `This runtime has another workflow under the name "${name}".`
+  return new SuperstepError("WORKFLOW_UNKNOWN", text)
+}
+
+export function notQuarantined(runId: RunId, row: StoredRun | undefined): SuperstepError {
+  if (row === undefined) return runUnknown(runId)
+  const text = `Run "${runId}" is ${row.status}, not quarantined. There is nothing to release.`
+  return new SuperstepError("RUN_NOT_QUARANTINED", text, { run: runId })
+}
+
+export function runKept(runId: RunId, row: StoredRun | undefined): SuperstepError {
+  if (row === undefined) return runUnknown(runId)
+  const why = hasEnded(row)
+    ? "is the past of a fork: remove the fork first"
+    : `is ${row.status}: cancel it first`
+  return new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
+}
+
+/** Why an answer does not match the JSON Schema of its question. */
+export async function answerProblem(schema: Json, value: Json): Promise<string | undefined> {
+  const tools = await loadModule(() => import("../tools/index.ts"))
+  return await tools.answerProblem(schema, value)
+}

@@ -1,0 +1,106 @@
+/** Webhooks out: where events of runs are sent, and whether they arrive. */
+import type { Webhook } from "@superstep/client"
+import { useQuery } from "@tanstack/react-query"
+import { useState } from "react"
+import { useMay } from "../api/queries.ts"
+import { client } from "../api/session.ts"
+import { useAddress } from "../frame/address.ts"
+import { NeedsRole } from "../frame/needs-role.tsx"
+import { Button } from "../ui/button.tsx"
+import { Time } from "../ui/figures.tsx"
+import parts from "../ui/parts.module.css"
+import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Status } from "../ui/status.tsx"
+import { Table, type TableColumn } from "../ui/table.tsx"
+import styles from "./settings.module.css"
+import { WebhookDrawer } from "./webhook-drawer.tsx"
+import { WebhookForm } from "./webhook-form.tsx"
+
+export function Webhooks() {
+  const [params, setAddress] = useAddress()
+  const mayManage = useMay("author")
+  const [isCreating, setCreating] = useState(false)
+  const { data, isError, error, refetch } = useQuery({
+    queryKey: ["webhooks"],
+    enabled: mayManage,
+    refetchInterval: 3_000,
+    queryFn: async ({ signal }) =>
+      (await client.request("GET /v1/webhooks", { query: { limit: 200 }, signal })).data.webhooks,
+  })
+  const open = data?.find(({ id }) => id === params.get("hook"))
+  return (
+    <>
+      <div className={styles.lead}>
+        <p>
+          The server sends events of runs to your addresses, signed as Standard Webhooks, and repeats what
+          fails.
+        </p>
+        <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setCreating(true)}>
+          New webhook
+        </Button>
+        <NeedsRole needs="author" to="see and manage webhooks" />
+      </div>
+      {!mayManage ? null : isError && data === undefined ? (
+        <Failure error={error} retry={() => void refetch()} />
+      ) : data === undefined ? (
+        <Loading lines={5} />
+      ) : data.length === 0 ? (
+        <Empty icon="inbox" title="No webhooks yet">
+          A webhook tells your service when a run ends, a question opens, and more. Its deliveries are listed
+          here.
+        </Empty>
+      ) : (
+        <Table
+          label="Webhooks"
+          columns={columnsOf((hook) => setAddress({ hook }))}
+          rows={data}
+          idOf={({ id }) => id}
+        />
+      )}
+      {open !== undefined && <WebhookDrawer webhook={open} onClose={() => setAddress({ hook: undefined })} />}
+      {isCreating && <WebhookForm onClose={() => setCreating(false)} />}
+    </>
+  )
+}
+
+function columnsOf(open: (id: string) => void): readonly TableColumn<Webhook>[] {
+  return [
+    {
+      id: "url",
+      title: "Address",
+      cell: ({ id, url, description }) => (
+        <span className={parts.name}>
+          <button type="button" className={parts.open} onClick={() => open(id)}>
+            {url}
+          </button>
+          {description !== undefined && <span className={parts.calm}>{description}</span>}
+        </span>
+      ),
+    },
+    { id: "state", title: "State", cell: (webhook) => <WebhookState webhook={webhook} /> },
+    { id: "events", title: "Events", isExtra: true, cell: ({ events }) => events.join(", ") },
+    {
+      id: "workflows",
+      title: "Workflows",
+      isExtra: true,
+      cell: ({ workflows }) => workflows?.join(", ") ?? <span className={parts.calm}>all</span>,
+    },
+    { id: "created", title: "Created", isExtra: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ]
+}
+
+function WebhookState({ webhook: { enabled, disabled, failingSince } }: { readonly webhook: Webhook }) {
+  if (!enabled)
+    return (
+      <span title={disabled?.reason}>
+        <Status status="paused" word="disabled" />
+      </span>
+    )
+  if (failingSince !== undefined)
+    return (
+      <>
+        <Status status="failed" word="failing" /> since <Time at={failingSince} />
+      </>
+    )
+  return <Status status="completed" word="enabled" />
+}

@@ -1,0 +1,76 @@
+/** What a part of a page shows when it has no data: nothing there yet, still loading, or an error. Each has the final size. */
+import type { ReactNode } from "react"
+import { Button } from "./button.tsx"
+import { Icon, type IconName } from "./icon.tsx"
+import styles from "./states.module.css"
+
+interface EmptyProps {
+  readonly icon?: IconName
+  readonly title: string
+  /** What would be here, and how to get it. */
+  readonly children?: ReactNode
+}
+
+export function Empty({ icon = "box", title, children }: EmptyProps) {
+  return (
+    <div className={styles.state}>
+      <span className={styles.icon}>
+        <Icon name={icon} size={20} />
+      </span>
+      <h2>{title}</h2>
+      <div className={styles.text}>{children}</div>
+    </div>
+  )
+}
+
+/** Lines in the place of those that will come. */
+export function Loading({
+  lines = 6,
+  label = "Loading",
+}: {
+  readonly lines?: number
+  readonly label?: string
+}) {
+  return (
+    <div className={styles.loading} role="status" aria-label={label}>
+      {Array.from({ length: lines }, (_, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike and never move
+        <span key={i} className={styles.bone} data-width={i % 4} />
+      ))}
+    </div>
+  )
+}
+
+/** What happened, to what, and what to do; the detail can be copied. */
+export function Failure({
+  error,
+  retry,
+}: {
+  readonly error: unknown
+  readonly retry?: (() => void) | undefined
+}) {
+  const { title, detail } = failureText(error)
+  return (
+    <div className={styles.state} role="alert">
+      <span className={`${styles.icon} ${styles.bad}`}>
+        <Icon name="alert" size={20} />
+      </span>
+      <h2>{title}</h2>
+      <div className={styles.text}>{detail}</div>
+      {retry !== undefined && <Button onClick={retry}>Try again</Button>}
+    </div>
+  )
+}
+
+export function failureText(error: unknown): { readonly title: string; readonly detail: string } {
+  const { code, status, message } = error as { code?: string; status?: number; message?: string }
+  if (status === undefined) {
+    return {
+      title: "The server does not answer",
+      detail: `Check that it is running; the page tries again. ${message ?? ""}`.trim(),
+    }
+  }
+  const title =
+    status === 403 ? "Not allowed" : status === 404 ? "Not found" : `The server answered ${status}`
+  return { title, detail: `${message ?? ""}${code === undefined ? "" : ` (${code})`}` }
+}

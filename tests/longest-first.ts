@@ -1,0 +1,39 @@
+/**
+ * Which test files start first. Vitest starts large files first where it has no durations of an earlier run, as in CI. Here
+ * that is wrong for the longest of all: they are a few lines that call a suite, and would run alone at the end.
+ */
+import { relative, resolve } from "node:path"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
+
+const root = resolve(import.meta.dirname, "..")
+
+/** By the beginning of their paths, the longest first. */
+const LONGEST = [
+  "tests/crash/kill",
+  "tests/postgres/kill",
+  "tests/restate/kill",
+  "tests/restate/chaos",
+  "tests/packages/",
+  "tests/fleet/schedules",
+  "tests/postgres/schedules",
+  "tests/hostile/",
+  "tests/studio/",
+  "tests/fleet/",
+  "tests/postgres/",
+]
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const projects = [...new Set(sorted.map(({ project }) => project))]
+    return projects.flatMap((project) =>
+      sorted.filter((file) => file.project === project).sort((a, b) => rank(a) - rank(b)),
+    )
+  }
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const path = relative(root, moduleId).replaceAll("\\", "/")
+  const index = LONGEST.findIndex((start) => path.startsWith(start))
+  return index < 0 ? LONGEST.length : index
+}
