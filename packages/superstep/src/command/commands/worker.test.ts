@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { Runtime } from "@superstep/engine"
+import { resolveModel } from "@superstep/engine/models"
 import { createServer } from "@superstep/server"
 import { sqliteStore } from "@superstep/store-sqlite"
 import { describe, expect, test } from "vitest"
@@ -167,6 +168,9 @@ describe("superstep worker", () => {
     const { code, stderr } = await working
     expect(code).toBe(1)
     expect(stderr).toMatch(/by a newer Superstep while this process.*had it open\. Restart this process/s)
+    // The models that it overrides for its modules are what they were.
+    const { provider } = await resolveModel("anthropic/claude", { env: { ANTHROPIC_API_KEY: "x" } })
+    expect(provider).toContain("anthropic")
   })
 
   test("reloads a definition when its file changes, and keeps the old one if it is invalid", async () => {

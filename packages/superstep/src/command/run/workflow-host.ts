@@ -204,9 +204,13 @@ export class WorkflowHost {
     } finally {
       this.#isStopping = true
       stopWatching?.()
-      await this.#runtime?.close()
-      this.#front?.close()
-      for (const { close } of this.#opened) await close()
+      try {
+        // Throws if a newer version has upgraded the store.
+        await this.#runtime?.close()
+      } finally {
+        this.#front?.close()
+        for (const { close } of this.#opened) await close()
+      }
     }
     this.log("stopped", "Stopped.")
   }
