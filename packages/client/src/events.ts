@@ -4,7 +4,7 @@
  * Invariants:
  * S1 Journaled events arrive once each, in the order of their numbers.
  * S2 A live event has no number of its own, so a server that is asked again repeats the latest ones. What this stream has
- *    already yielded is recognised by its text and its place in the order, and not yielded again.
+ *    already yielded is recognised by its text and its position in the order, and not yielded again.
  * S3 The stream ends when the server says that the run has ended; until then, it connects again.
  */
 import type { RunEvent } from "./generated/events.ts"
@@ -37,7 +37,7 @@ export async function* eventsOf(
   path: string,
   { after = 0, types, depth, signal }: EventOptions,
 ): AsyncGenerator<RunEvent, void> {
-  const place = new Place(after)
+  const cursor = new StreamCursor(after)
   for (let failures = 1; ; failures++) {
     const connection = new AbortController()
     const stop = () => connection.abort(signal?.reason)
@@ -48,16 +48,16 @@ export async function* eventsOf(
         "GET",
         path,
         {
-          query: { after: place.before, types: types?.join(","), depth },
+          query: { after: cursor.before, types: types?.join(","), depth },
           headers: { accept: "text/event-stream" },
           signal: connection.signal,
         },
         false,
       )
-      place.rejoin()
+      cursor.rejoin()
       for await (const frame of framesOf(response, connection)) {
         failures = 0
-        if (frame.name !== "end") yield* place.take(frame)
+        if (frame.name !== "end") yield* cursor.take(frame)
         else if (JSON.parse(frame.data).reason === "ended") return
         else break
       }
@@ -74,7 +74,7 @@ export async function* eventsOf(
 }
 
 /** Which events were yielded. */
-class Place {
+class StreamCursor {
   /** The number of the last journaled event that was yielded, or that a live event followed. */
   seq: number
   /** Live events that were yielded since then, as text. */

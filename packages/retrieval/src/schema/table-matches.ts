@@ -7,7 +7,7 @@ import type { Column, Table } from "@superstep/engine/patterns"
 import { isSignificant, singular, splitWords, stemOf, wordsOfName } from "../words.ts"
 import type { Question } from "./question.ts"
 
-type Place = "table" | "column"
+type NamedPart = "table" | "column"
 type How = "phrase" | "word" | "short" | "part" | "comment" | "value" | "inValue" | "range"
 
 export interface Match {
@@ -20,12 +20,13 @@ export interface Match {
   readonly column?: string | undefined
 }
 
-const STRENGTH: Readonly<Record<"phrase" | "word" | "short" | "part", Readonly<Record<Place, number>>>> = {
-  phrase: { table: 1, column: 0.85 },
-  word: { table: 0.7, column: 0.5 },
-  short: { table: 0.65, column: 0.45 },
-  part: { table: 0.3, column: 0.15 },
-}
+const STRENGTH: Readonly<Record<"phrase" | "word" | "short" | "part", Readonly<Record<NamedPart, number>>>> =
+  {
+    phrase: { table: 1, column: 0.85 },
+    word: { table: 0.7, column: 0.5 },
+    short: { table: 0.65, column: 0.45 },
+    part: { table: 0.3, column: 0.15 },
+  }
 /** Added if the word is the table's whole name: `orders` ranks before `order_items`. */
 const ALONE = 0.05
 const COMMENT = 0.45
@@ -76,17 +77,17 @@ interface PieceMatch {
 /** Names share their pieces, so each piece is compared once: questions can be long and tables many. */
 function pieceMatcher({ words, all }: Question): (piece: string) => readonly PieceMatch[] {
   const known = new Map<string, readonly PieceMatch[]>()
-  const wordAt = new Map(words.map(({ at }, place) => [at, place]))
+  const wordAt = new Map(words.map(({ at }, index) => [at, index]))
   const compare = (piece: string): readonly PieceMatch[] => {
     const stem = stemOf(piece)
     const matches: PieceMatch[] = []
-    for (const [place, word] of words.entries()) {
-      if (word.text === piece) matches.push({ words: [place], how: "word", share: 1 })
-      else if (word.stem === stem) matches.push({ words: [place], how: "word", share: 0.9 })
+    for (const [index, word] of words.entries()) {
+      if (word.text === piece) matches.push({ words: [index], how: "word", share: 1 })
+      else if (word.stem === stem) matches.push({ words: [index], how: "word", share: 0.9 })
       else {
         const share = abbreviationScore(piece, word.text)
-        if (share > 0) matches.push({ words: [place], how: "short", share })
-        if (isPart(word.text, piece)) matches.push({ words: [place], how: "part", share: 1 })
+        if (share > 0) matches.push({ words: [index], how: "short", share })
+        if (isPart(word.text, piece)) matches.push({ words: [index], how: "part", share: 1 })
       }
     }
     const initials = initialsOf(piece, all)?.flatMap((at) => wordAt.get(at) ?? [])
@@ -109,7 +110,7 @@ function* nameMatches(
   { words }: Question,
   pieces: (piece: string) => readonly PieceMatch[],
   name: string,
-  place: Place,
+  part: NamedPart,
 ): Generator<Found> {
   const names = namesOf(name)
   const spoken = words.map(({ text }) => text)
@@ -118,12 +119,12 @@ function* nameMatches(
     const phrase = own.filter(isSignificant)
     const start = phrase.length > 1 ? startOf(spoken, phrase) : -1
     if (start < 0) continue
-    for (const i of phrase.keys()) yield { word: start + i, how: "phrase", strength: STRENGTH.phrase[place] }
+    for (const i of phrase.keys()) yield { word: start + i, how: "phrase", strength: STRENGTH.phrase[part] }
   }
   for (const piece of names[0] as readonly string[]) {
-    const isAlone = place === "table" && names.some((own) => own.length === 1 && own[0] === piece)
+    const isAlone = part === "table" && names.some((own) => own.length === 1 && own[0] === piece)
     for (const { words: found, how, share } of pieces(piece)) {
-      const strength = STRENGTH[how][place] * share + (isAlone && how !== "part" ? ALONE : 0)
+      const strength = STRENGTH[how][part] * share + (isAlone && how !== "part" ? ALONE : 0)
       for (const word of found) yield { word, how, strength }
     }
   }

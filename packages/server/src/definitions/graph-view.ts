@@ -1,4 +1,4 @@
-/** A definition for an editor: its problems with their places, its graph as data to draw, and what two versions differ in. */
+/** A definition for an editor: its problems with their positions, its graph as data to draw, and what two versions differ in. */
 import { type Graph, graphData } from "@superstep/engine/core"
 import type { Diagnostic, Document, Loaded } from "@superstep/engine/definitions"
 import { diagramOf } from "@superstep/engine/diagrams"
@@ -13,29 +13,29 @@ export function problemsOf({ diagnostics }: Pick<Loaded, "diagnostics">) {
   }))
 }
 
-/** As graphs of workflows and runs are sent. With `text`, nodes have the place of what they are written as. */
+/** As graphs of workflows and runs are sent. With `text`, nodes have the position of what they are written as. */
 export async function graphView(graph: Graph, text?: string) {
-  const places = text === undefined ? new Map<string, never>() : await placesIn(text)
+  const positions = text === undefined ? new Map<string, never>() : await positionsIn(text)
   const { nodes, ...data } = graphData(graph).data as unknown as { readonly nodes: readonly { id: string }[] }
   return {
     ...data,
-    nodes: nodes.map((node) => ({ ...node, ...places.get(node.id) })),
+    nodes: nodes.map((node) => ({ ...node, ...positions.get(node.id) })),
     diagram: diagramOf(graph),
   }
 }
 
 type Json = Document["data"]
-interface Place {
+interface TextPosition {
   readonly line: number
   readonly column: number
 }
 
 /** By the id of a step or node, or the name of the agent that a step without an id runs; the first counts. */
-async function placesIn(text: string): Promise<ReadonlyMap<string, Place>> {
+async function positionsIn(text: string): Promise<ReadonlyMap<string, TextPosition>> {
   const { parseDocument } = await import("@superstep/engine/definitions")
-  const places = new Map<string, Place>()
+  const positions = new Map<string, TextPosition>()
   const { document } = parseDocument(text, "definition")
-  if (document === undefined) return places
+  if (document === undefined) return positions
   const look = (value: Json | undefined, path: readonly (string | number)[]): void => {
     if (Array.isArray(value)) {
       for (const [i, one] of value.entries()) look(one, [...path, i])
@@ -45,9 +45,9 @@ async function placesIn(text: string): Promise<ReadonlyMap<string, Place>> {
     const { id, name } = value as { readonly [key: string]: Json }
     const isPart = typeof path.at(-1) === "number"
     for (const key of isPart ? [id, name] : []) {
-      if (typeof key !== "string" || places.has(key)) continue
+      if (typeof key !== "string" || positions.has(key)) continue
       const { line, column } = document.place(path)
-      places.set(key, { line, column })
+      positions.set(key, { line, column })
       break
     }
     for (const [key, one] of Object.entries(value)) look(one as Json, [...path, key])
@@ -55,7 +55,7 @@ async function placesIn(text: string): Promise<ReadonlyMap<string, Place>> {
   const { workflow, nodes } = (document.data ?? {}) as { readonly [key: string]: Json }
   look(workflow, ["workflow"])
   look(nodes, ["nodes"])
-  return places
+  return positions
 }
 
 export interface TextPart {

@@ -41,7 +41,7 @@ const graphSchema = z
     diagram: json.openapi({ description: "Shapes, frames and arrows, as superstep/diagrams has them." }),
   })
   .openapi("DefinitionGraph", {
-    description: "As the graph of a workflow is sent, with the places of its nodes in the text.",
+    description: "As the graph of a workflow is sent, with the positions of its nodes in the text.",
   })
 
 const diagnosticSchema = z

@@ -17,16 +17,16 @@ export interface TextDelta {
 /** Where the text goes. */
 export interface TextSink {
   /** Begins the next item. */
-  next(): Place
+  next(): ItemEdition
   /** `offset` is that in the item. */
-  delta(place: Place, delta: TextDelta): void
+  delta(at: ItemEdition, delta: TextDelta): void
   /** The item has ended. Void: what follows replaces it. */
-  done(place: Place, kind: TextKind, text: string, isVoid: boolean): void
+  done(at: ItemEdition, kind: TextKind, text: string, isVoid: boolean): void
   /** The item and those after it begin again. */
   again(item: number): void
 }
 
-interface Place {
+interface ItemEdition {
   readonly item: number
   readonly edition: number
 }
@@ -37,7 +37,7 @@ interface Segment {
 }
 
 interface Emitted extends Segment {
-  readonly place: Place
+  readonly at: ItemEdition
   isDone: boolean
 }
 
@@ -98,7 +98,7 @@ export class CallText {
       this.#void(i)
       const before = this.#emitted.at(-1)
       if (before !== undefined) this.#done(before, false)
-      const next: Emitted = { kind, text: "", place: this.#sink.next(), isDone: false }
+      const next: Emitted = { kind, text: "", at: this.#sink.next(), isDone: false }
       this.#emitted.push(next)
       this.#emit(next, text)
     }
@@ -106,21 +106,21 @@ export class CallText {
   }
 
   #emit(emitted: Emitted, text: string): void {
-    this.#sink.delta(emitted.place, { kind: emitted.kind, text, offset: emitted.text.length })
+    this.#sink.delta(emitted.at, { kind: emitted.kind, text, offset: emitted.text.length })
     emitted.text += text
   }
 
   #done(emitted: Emitted, isVoid: boolean): void {
     if (emitted.isDone) return
     emitted.isDone = true
-    this.#sink.done(emitted.place, emitted.kind, emitted.text, isVoid)
+    this.#sink.done(emitted.at, emitted.kind, emitted.text, isVoid)
   }
 
   #void(from: number): void {
     const replaced = this.#emitted.splice(from)
     for (const emitted of replaced) this.#done(emitted, true)
     const [first] = replaced
-    if (first !== undefined) this.#sink.again(first.place.item)
+    if (first !== undefined) this.#sink.again(first.at.item)
   }
 }
 

@@ -24,7 +24,7 @@ import {
 } from "./chat.ts"
 import { answerCalls, plainText } from "./openai-chat.ts"
 import { type ErrorCode, runError } from "./openai-errors.ts"
-import { placeOf, type ResponseOptions, ResponseStream, responseFrame } from "./response-stream.ts"
+import { positionOf, type ResponseOptions, ResponseStream, responseFrame } from "./response-stream.ts"
 
 const MAX_ID = 2_000
 const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() })).max(1_000)])
@@ -177,7 +177,7 @@ function follow(
   after?: number,
 ): Response {
   async function* frames(signal: AbortSignal) {
-    const { edition } = placeOf(after ?? 0)
+    const { edition } = positionOf(after ?? 0)
     for (const event of made.begin()) if (event.number > (after ?? -1)) yield responseFrame(event)
     for await (const event of chatEvents(services, turn, signal, { edition })) {
       for (const one of made.add(event, after)) yield responseFrame(one)

@@ -1,6 +1,6 @@
 /**
  * A turn of a run as a response of OpenAI: its output items, and the events that stream them. The `sequence_number` of an
- * event is its place in the run: edition, item, offset in the text of the item, and order among the events of one place.
+ * event is its position in the run: edition, item, offset in the text of the item, and order among the events of one position.
  * Numbers grow and have gaps. They are the same on every read, so a client that sends its last one as `starting_after`
  * continues right there, even in the middle of text that has meanwhile arrived in other pieces.
  */
@@ -9,26 +9,26 @@ import { refOf } from "./chat.ts"
 import { approvalOf, type ChatCall, type ChatEnd, type ChatEvent, type ChatOutcome } from "./chat-fold.ts"
 import { askingCall, failureOf, seconds } from "./openai-chat.ts"
 
-/** Events in one place, characters of an item, items of a run: 45 bits, which leaves 8 for editions. */
+/** Events at one position, characters of an item, items of a run: 45 bits, which leaves 8 for editions. */
 const ORDERS = 8
 const OFFSETS = 2 ** 22
 const ITEMS = 2 ** 20
 
-interface Place {
+interface StreamPosition {
   readonly edition: number
   readonly item: number
   readonly offset: number
 }
 
-function numberOf({ edition, item, offset }: Place, order = 0): number {
+function numberOf({ edition, item, offset }: StreamPosition, order = 0): number {
   return ((edition * ITEMS + item) * OFFSETS + Math.min(offset, OFFSETS - 1)) * ORDERS + order
 }
 
-/** The place of a sequence number. */
-export function placeOf(number: number): Place {
-  const place = Math.floor(number / ORDERS)
-  const item = Math.floor(place / OFFSETS)
-  return { edition: Math.floor(item / ITEMS), item: item % ITEMS, offset: place % OFFSETS }
+/** The position of a sequence number. */
+export function positionOf(number: number): StreamPosition {
+  const position = Math.floor(number / ORDERS)
+  const item = Math.floor(position / OFFSETS)
+  return { edition: Math.floor(item / ITEMS), item: item % ITEMS, offset: position % OFFSETS }
 }
 
 export interface ResponseData {
@@ -111,7 +111,7 @@ export class ResponseStream {
   add(event: ChatEvent, after = -1): readonly ResponseEvent[] {
     return this.#events(event).flatMap((made) => {
       if (made.number <= after) return []
-      const has = placeOf(after)
+      const has = positionOf(after)
       if (event.type !== "delta" || made.delta === undefined || has.item !== event.item) return [made]
       return [{ ...made, delta: event.text.slice(Math.max(0, has.offset - event.offset)) }]
     })
@@ -131,7 +131,7 @@ export class ResponseStream {
       case "end": {
         this.#end = event
         const outcome = event.status === "limit" ? "incomplete" : failureOf(event) ? "failed" : "completed"
-        return [{ number: numberOf(placeIn(event)), type: `response.${outcome}`, response: this.data }]
+        return [{ number: numberOf(positionIn(event)), type: `response.${outcome}`, response: this.data }]
       }
       default:
         return []
@@ -146,7 +146,7 @@ export class ResponseStream {
     const isOpen = this.#open?.item === item && this.#open.edition === edition
     const index = isOpen ? (this.#open?.index ?? 0) : this.#count++
     this.#open = { item, edition, index }
-    const place = { item_id: id, output_index: index, [isText ? "content_index" : "summary_index"]: 0 }
+    const target = { item_id: id, output_index: index, [isText ? "content_index" : "summary_index"]: 0 }
     const partAt = isText ? "response.content_part" : "response.reasoning_summary_part"
     const textAt = isText ? "response.output_text" : "response.reasoning_summary_text"
     const more = isText ? { logprobs: [] } : {}
@@ -155,14 +155,14 @@ export class ResponseStream {
       const added = textItem(id, kind, undefined, "in_progress")
       made.push(
         { number: numberOf(start), type: "response.output_item.added", output_index: index, item: added },
-        { number: numberOf(start, 1), type: `${partAt}.added`, ...place, part: textPart(kind, "") },
+        { number: numberOf(start, 1), type: `${partAt}.added`, ...target, part: textPart(kind, "") },
       )
     }
     if (event.type === "delta") {
       const end = { edition, item, offset: event.offset + event.text.length }
       return [
         ...made,
-        { number: numberOf(end), type: `${textAt}.delta`, ...place, delta: event.text, ...more },
+        { number: numberOf(end), type: `${textAt}.delta`, ...target, delta: event.text, ...more },
       ]
     }
     const { text, isVoid } = event
@@ -172,8 +172,8 @@ export class ResponseStream {
     this.#open = undefined
     return [
       ...made,
-      { number: numberOf(end), type: `${textAt}.done`, ...place, text, ...more },
-      { number: numberOf(end, 1), type: `${partAt}.done`, ...place, part: textPart(kind, text) },
+      { number: numberOf(end), type: `${textAt}.done`, ...target, text, ...more },
+      { number: numberOf(end, 1), type: `${partAt}.done`, ...target, part: textPart(kind, text) },
       { number: numberOf(end, 2), type: "response.output_item.done", output_index: index, item: whole },
     ]
   }
@@ -219,10 +219,10 @@ export class ResponseStream {
   #whole(event: ChatEvent, item: object): ResponseEvent[] {
     const output_index = this.#count++
     this.#output.push(item)
-    const place = placeIn(event)
+    const position = positionIn(event)
     return [
-      { number: numberOf(place), type: "response.output_item.added", output_index, item },
-      { number: numberOf(place, 1), type: "response.output_item.done", output_index, item },
+      { number: numberOf(position), type: "response.output_item.added", output_index, item },
+      { number: numberOf(position, 1), type: "response.output_item.done", output_index, item },
     ]
   }
 }
@@ -242,7 +242,7 @@ export function responseFrame({ number, ...event }: ResponseEvent): string {
   return `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: number })}\n\n`
 }
 
-function placeIn({ item, edition }: ChatEvent): Place {
+function positionIn({ item, edition }: ChatEvent): StreamPosition {
   return { edition, item, offset: 0 }
 }
 
