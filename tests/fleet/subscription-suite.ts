@@ -86,8 +86,12 @@ export function subscriptionTests(addressOf: (folder: string, name: string) => s
     const processes = all.filter(
       ({ messages }) => !messages.some((one) => "runId" in one && one.runId === "hold 0"),
     )
-    const seen = new Set(handled(processes))
-    expect(expected.filter((one) => !seen.has(one))).toEqual([])
+    // The store has the position of the consumer before this process has read what the consumer's process printed.
+    const missing = () => {
+      const seen = new Set(handled(processes))
+      return expected.filter((one) => !seen.has(one))
+    }
+    await expect.poll(missing).toEqual([])
     for (const one of processes) {
       const own = handled([one])
       for (const [at, name] of own.entries()) {
