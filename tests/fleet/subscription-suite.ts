@@ -64,9 +64,7 @@ export function subscriptionTests(addressOf: (folder: string, name: string) => s
     await store.close()
   })
 
-  test(`no event is lost while ${KILLS} of the processes that subscribe a consumer are killed`, {
-    timeout: 120_000,
-  }, async () => {
+  test(`no event is lost while ${KILLS} of the processes that subscribe a consumer are killed`, async () => {
     const address = addressOf(folder, "many")
     const base = { address, consumer: "c", runs: RUNS }
     const spare = subscriber({ ...base, name: "spare" })
