@@ -46,6 +46,37 @@ test("a watcher that is slower than the feed keeps learns that live events are m
   expect(seen.at(-1)).toMatchObject({ seq: 2 })
 })
 
+test("a watcher that continues in the store learns that live events are missing", async () => {
+  const [lines, end] = [gate(), gate()]
+  let isWritten = false
+  // Live events of number 1, then more journaled events than a feed keeps.
+  async function* events({ after }: { after: number }) {
+    if (after > 0) {
+      for (let seq = after + 1; seq <= 9_000; seq++) yield journaled(seq)
+      return
+    }
+    yield journaled(1)
+    await lines.opened
+    for (let n = 0; n < 10; n++) yield line(1, n)
+    for (let seq = 2; seq <= 9_000; seq++) yield journaled(seq)
+    isWritten = true
+    await end.opened
+  }
+  const feeds = new Feeds({ get: () => ({ events }) } as unknown as Runtime)
+  const { signal } = new AbortController()
+  const fast = feeds.watch("r", 0, signal)
+  await fast.next()
+  const watcher = feeds.watch("r", 0, signal)
+  expect((await watcher.next()).value).toMatchObject({ seq: 1, type: "run.waiting" })
+  lines.open()
+  while (!isWritten) await new Promise(setImmediate)
+  end.open()
+  const seen: RunEvent[] = []
+  for await (const event of watcher) seen.push(event)
+  expect(seen[0]).toMatchObject({ type: "live.gap", seq: 1 })
+  expect(seen.slice(1).map(({ seq }) => seq)).toEqual(Array.from({ length: 8_999 }, (_, i) => i + 2))
+})
+
 test("1,000 watchers of one run share one reader, and each gets every event", async () => {
   let readers = 0
   const { open, opened } = gate()

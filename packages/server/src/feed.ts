@@ -95,6 +95,8 @@ class Feed {
   #kept: Kept[] = []
   /** How many events were dropped before `#kept`. */
   #dropped = 0
+  /** How many were dropped up to the last live one among them. */
+  #droppedLive = 0
   #seq: number
   #isOver = false
   #failure: unknown
@@ -136,6 +138,8 @@ class Feed {
     this.#kept.push({ event, seq: this.#seq })
     if (this.#kept.length > 2 * MAX_KEPT) {
       const dropped = this.#kept.splice(0, MAX_KEPT)
+      const lastLive = dropped.findLastIndex(({ event: one }) => isLive(one))
+      if (lastLive !== -1) this.#droppedLive = this.#dropped + lastLive + 1
       this.#dropped += dropped.length
       const last = dropped.at(-1)?.seq ?? this.#from
       this.#hasGap =
@@ -161,12 +165,14 @@ class Feed {
     let seq = after
     const next = this.#kept[first]
     // Journaled events are read from the store again. Live ones are gone: the watcher learns that, not how many it has seen.
-    if (after === this.#from && this.#hasGap && next !== undefined) {
-      const { runId, at } = next.event
-      yield { type: "live.gap", runId, seq: Math.max(1, after), at, path: [] }
-    }
+    if (after === this.#from && this.#hasGap && next !== undefined) yield gapAt(after, next.event)
     for (;;) {
-      if (at < this.#dropped) return { over: false, seq }
+      if (at < this.#dropped) {
+        const [kept] = this.#kept
+        // It continues in the store, which has no live events. If it can continue here, the next call reports the gap.
+        if (at < this.#droppedLive && !this.has(seq) && kept !== undefined) yield gapAt(seq, kept.event)
+        return { over: false, seq }
+      }
       const kept = this.#kept[at - this.#dropped]
       if (kept !== undefined) {
         at++
@@ -188,4 +194,8 @@ class Feed {
       this.#wake.push(done)
     })
   }
+}
+
+function gapAt(seq: number, { runId, at }: RunEvent): RunEvent {
+  return { type: "live.gap", runId, seq: Math.max(1, seq), at, path: [] }
 }
