@@ -85,6 +85,7 @@ const TITLES: Readonly<Record<number, string>> = {
   401: "Not authenticated",
   403: "Not allowed",
   404: "Not found",
+  405: "Method not allowed",
   406: "Not acceptable",
   409: "Conflict",
   413: "Too large",
@@ -153,13 +154,26 @@ interface Failed {
   readonly error?: { readonly issues: readonly { readonly path: PropertyKey[]; readonly message: string }[] }
 }
 
+/** A message of zod in the words of a person who sends a request. */
+export function plainMessage(message: string): string {
+  if (message.endsWith("received undefined")) return "Required."
+  if (message.endsWith("received NaN")) return "must be a number"
+  const [, least] = /^Too small: expected string to have >=(\d+) characters$/.exec(message) ?? []
+  if (least !== undefined) return least === "1" ? "must not be empty" : `needs at least ${least} characters`
+  const [, most] = /^Too big: expected string to have <=(\d+) characters$/.exec(message) ?? []
+  if (most !== undefined) return `must have at most ${most} characters`
+  return message
+    .replace(/^(?:Invalid input|Invalid option|Too small|Too big): /, "")
+    .replaceAll('"|"', '", "')
+}
+
 /** For zod-openapi: what is wrong with a request, all at once. */
 export function invalidRequest(result: Failed, _: Context): Response | undefined {
   if (result.success || result.error === undefined) return undefined
   const place = result.target === "json" ? "body" : (result.target ?? "request")
   const problems = result.error.issues.map(({ path, message }) => ({
     in: [place, ...path.map(String)].join("."),
-    message: message.endsWith("received undefined") ? "Required." : message,
+    message: plainMessage(message),
   }))
   const first = problems[0]
   const detail = first === undefined ? "The request is not valid." : `${first.in}: ${first.message}`

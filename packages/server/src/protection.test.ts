@@ -126,7 +126,8 @@ test("the audit log has every change by whom and when, for its tenant only", asy
   expect([...first.entries, ...rest.entries].map(({ status }) => status).sort()).toEqual([200, 404])
   expect(rest.next).toBeUndefined()
   expect(JSON.stringify(await store.records.list("audit"))).not.toMatch(/secret|canary/)
-  expect((await ask("GET", "/v1/audit", { key: await key({ role: "author" }) })).status).toBe(403)
+  for (const refused of [await key({ role: "author" }), await key({ workflows: ["greet"] })])
+    expect((await ask("GET", "/v1/audit", { key: refused })).status).toBe(403)
 })
 
 test("no error path shows or reports a key, a header or what a handler knew", async () => {

@@ -27,7 +27,7 @@ const ALWAYS = [
 export function crossOrigin(origins: readonly string[]): MiddlewareHandler<Env> {
   for (const origin of origins) {
     if (URL.canParse(origin) && new URL(origin).origin === origin) continue
-    const text = `cors: "${origin}" is no origin such as https://app.example.com.`
+    const text = `cors: "${origin}" is not an origin such as https://app.example.com.`
     throw new SuperstepError("OPTION_INVALID", text)
   }
   return cors({
@@ -59,7 +59,7 @@ export const forgeryCheck: MiddlewareHandler<Env> = async (c, next) => {
   return problem(
     415,
     "CONTENT_TYPE_INVALID",
-    "Send a request that changes something with Content-Type: application/json, or with a key.",
+    "A POST without a key needs Content-Type: application/json, which a page of another site cannot send.",
   )
 }
 

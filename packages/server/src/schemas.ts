@@ -127,8 +127,11 @@ export const startSchema = z
       .string()
       .min(1)
       .max(200)
-      // No address could name it.
-      .refine((id) => !/\p{Surrogate}/u.test(id), "must be well-formed Unicode")
+      // No address could name it, and no terminal show it.
+      .refine(
+        (id) => !/[\p{Surrogate}\p{Cc}]/u.test(id),
+        "must have no control characters or lone surrogates",
+      )
       .optional(),
     thread: z.string().min(1).max(1_000).optional(),
     onBusy: z.enum(["reject", "queue", "interrupt"]).optional().openapi({
@@ -524,7 +527,7 @@ export const listSchema = z.strictObject({
       const names = text.split(",")
       for (const name of names) {
         if ((STATUSES as readonly string[]).includes(name)) continue
-        ctx.addIssue({ code: "custom", message: `"${name}" is no status; use ${STATUSES.join(", ")}` })
+        ctx.addIssue({ code: "custom", message: `"${name}" is not a status; use ${STATUSES.join(", ")}` })
       }
       return names as (typeof STATUSES)[number][]
     }),

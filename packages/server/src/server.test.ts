@@ -131,6 +131,32 @@ test("a body that is not JSON, a field that is missing and a filter that does no
   }
 })
 
+test("a route that exists with other methods lists them", async () => {
+  const { server } = serve()
+  const used = await server.fetch(new Request("http://local/v1/runs/a/events", { method: "PUT" }))
+  expect([used.status, used.headers.get("allow")]).toEqual([405, "GET"])
+  expect(await used.json()).toMatchObject({
+    code: "METHOD_NOT_ALLOWED",
+    detail: "/v1/runs/a/events has no PUT. Use GET.",
+  })
+  expect((await get(server, "/v1/workflows/greet/runs")).headers.get("allow")).toBe("POST")
+  expect((await get(server, "/v1/runs/a/none")).status).toBe(404)
+})
+
+test("problems use no words of the library that found them", async () => {
+  const { server } = serve()
+  const path = "/v1/workflows/greet/runs"
+  const detailOf = async (response: Response) => ((await response.json()) as { detail: string }).detail
+  expect(await detailOf(await get(server, "/v1/runs?limit=abc"))).toBe("query.limit: must be a number")
+  expect(await detailOf(await post(server, path, { input: 1, thread: "" }))).toBe(
+    "body.thread: must not be empty",
+  )
+  expect(await detailOf(await post(server, path, []))).toBe("body: expected object, received array")
+  expect(await detailOf(await post(server, path, { input: 1, runId: "a\n" }))).toBe(
+    "body.runId: must have no control characters or lone surrogates",
+  )
+})
+
 test("a list whose place is gone is refused instead of ending early", async () => {
   const { server, runtime } = serve()
   for (const runId of ["a", "b", "c"]) await runtime.start(greet, "Ada", { runId })

@@ -223,13 +223,25 @@ export function serverWith(
   }
   app.doc31("/openapi.json", document)
   app.get("/docs", () => docsPage(app.getOpenAPI31Document(document)))
-  app.notFound((c) => problem(404, "NOT_FOUND", `There is nothing at ${c.req.method} ${c.req.path}.`))
+  app.notFound((c) => nothingAt(app, c.req.method, c.req.path))
   app.onError((error) => problemOf(error, report))
   return {
     fetch: mounted(basePath, async (request) => await app.fetch(request)),
     isOpen: auth === undefined,
     drain: () => draining.abort(),
   }
+}
+
+/** A path that has routes for other methods is not unknown. */
+function nothingAt({ routes }: OpenAPIHono<Env>, method: string, path: string): Response {
+  const isHere = (route: string) =>
+    new RegExp(`^${route.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/:[\w-]+/g, "[^/]+")}$`).test(path)
+  const found = routes.filter((one) => one.method !== "ALL" && isHere(one.path)).map((one) => one.method)
+  const methods = [...new Set(found)].sort().join(", ")
+  if (methods === "") return problem(404, "NOT_FOUND", `There is nothing at ${method} ${path}.`)
+  const response = problem(405, "METHOD_NOT_ALLOWED", `${path} has no ${method}. Use ${methods}.`)
+  response.headers.set("allow", methods)
+  return response
 }
 
 /** Whether the store answers in time. Requests at the same moment share one question, because anybody may send them. */
@@ -287,7 +299,7 @@ function addresses(publicUrl: string | undefined, basePath: string): Services["a
     publicUrl !== undefined &&
     !/^https?:$/.test(URL.canParse(publicUrl) ? new URL(publicUrl).protocol : "")
   ) {
-    const text = `publicUrl: "${publicUrl}" is no address such as https://api.example.com.`
+    const text = `publicUrl: "${publicUrl}" is not an address such as https://api.example.com.`
     throw new SuperstepError("OPTION_INVALID", text)
   }
   const base = publicUrl?.replace(/\/$/, "")
@@ -317,7 +329,7 @@ function warn(error: unknown): void {
 function checkedBase(path = ""): string {
   const base = path.replace(/\/$/, "")
   if (/^(?:\/[\w.~-]+)*$/.test(base)) return base
-  throw new SuperstepError("OPTION_INVALID", `basePath: "${path}" is no path such as /api.`)
+  throw new SuperstepError("OPTION_INVALID", `basePath: "${path}" is not a path such as /api.`)
 }
 
 /** Serves a handler of root paths under a base path, which addresses in responses then have too. */

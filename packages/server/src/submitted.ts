@@ -27,7 +27,7 @@ export function submittedOptions(allow: readonly TrustCapability[] = []): Submit
   const unknown = allow.find((name) => !Object.hasOwn(CAPABILITIES, name))
   if (unknown !== undefined) {
     const known = Object.keys(CAPABILITIES).join(", ")
-    throw new SuperstepError("OPTION_INVALID", `allow: "${unknown}" is no capability: use ${known}.`)
+    throw new SuperstepError("OPTION_INVALID", `allow: "${unknown}" is not a capability: use ${known}.`)
   }
   const refused = {
     from: "@superstep/server",

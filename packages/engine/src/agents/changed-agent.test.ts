@@ -70,7 +70,7 @@ test("a change that cannot be made is reported before there is a run", async () 
   const store = await firstRun()
   const change = (agents: object) => fork(store, "first", { at: { superstep: 1 }, agents: agents as never })
   await expect(change({ editor: { model: "a/b" } })).rejects.toThrow(
-    'agents["editor"] is no agent of run "first". Agents that called a model in it: "writer", "judge".',
+    'agents["editor"] is not an agent of run "first". Agents that called a model in it: "writer", "judge".',
   )
   await expect(change({ writer: {} })).rejects.toThrow("changes nothing")
   await expect(change({ writer: { model: "gpt" } })).rejects.toThrow('needs a model as "provider/model"')

@@ -42,7 +42,7 @@ export const durationShape = z
 
 /** Of a limit: a period of no time would limit nothing. */
 const periodShape = durationShape.refine((duration) => milliseconds(duration) > 0, {
-  error: ({ input }) => `A period of ${JSON.stringify(input)} is no time: it must be more than 0.`,
+  error: ({ input }) => `A period of ${JSON.stringify(input)} is not a time: it must be more than 0.`,
   params: { code: "OUT_OF_RANGE" },
 })
 

@@ -22,7 +22,7 @@ export function checkAgents(journal: Journal, changes: { readonly [agent: string
     if (!known.has(agent)) {
       const names = [...known].map((one) => `"${one}"`).join(", ")
       throw refuse(
-        `is no agent of run "${journal.runId}". Agents that called a model in it: ${names || "none"}`,
+        `is not an agent of run "${journal.runId}". Agents that called a model in it: ${names || "none"}`,
       )
     }
     const problem = changeProblem(change)

@@ -6,6 +6,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { z } from "@hono/zod-openapi"
 import { type Json, type Store, type StoredRecord, SuperstepError } from "@superstep/engine"
 import { type Principal, ROLES } from "../access.ts"
+import { plainMessage } from "../problem.ts"
 import { type Auth, bearerOf } from "./authenticate.ts"
 
 export const budgetSchema = z
@@ -241,6 +242,6 @@ function toJson(key: StoredKey): Json {
 }
 
 function keyInvalid(issue: { readonly path: PropertyKey[]; readonly message: string } | undefined) {
-  const text = `The key's ${issue?.path.join(".") || "options"}: ${issue?.message ?? "invalid"}.`
+  const text = `The key's ${issue?.path.join(".") || "options"}: ${plainMessage(issue?.message ?? "not valid")}.`
   return new SuperstepError("OPTION_INVALID", text)
 }

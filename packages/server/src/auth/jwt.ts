@@ -138,7 +138,7 @@ function secureUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isLocal = ["127.0.0.1", "[::1]", "localhost"].includes(url?.hostname ?? "")
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return url
-  throw invalid(`"${text}" is no https address`)
+  throw invalid(`"${text}" is not an https address`)
 }
 
 function invalid(what: string): SuperstepError {

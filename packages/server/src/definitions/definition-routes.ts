@@ -244,7 +244,7 @@ function addVersionRoutes(app: OpenAPIHono<Env>, services: Services): void {
       if (current === undefined && !NAME.test(name)) {
         throw new SuperstepError(
           "OPTION_INVALID",
-          `"${name}" is no name for a definition: use letters, digits, - and _, at most 100.`,
+          `"${name}" cannot be the name of a definition: use letters, digits, - and _, at most 100.`,
         )
       }
       const loaded = await definitions.check(name, text)

@@ -113,10 +113,10 @@ async function handle(
   try {
     body = JSON.parse(await c.req.text())
   } catch {
-    return c.json(refused(null, PARSE_ERROR, "The body is no JSON."), 400)
+    return c.json(refused(null, PARSE_ERROR, "The body is not JSON."), 400)
   }
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    return c.json(refused(null, INVALID_REQUEST, "The body is no single request."), 400)
+    return c.json(refused(null, INVALID_REQUEST, "The body is not a single request."), 400)
   }
   const { method, id } = body as { method?: unknown; id?: unknown }
   const isLegacyMethod = typeof method === "string" && isLegacyJsonRpcMethod(method)

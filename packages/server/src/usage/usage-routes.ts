@@ -74,7 +74,7 @@ const querySchema = z.object({
       }
       for (const name of names) {
         if ((GROUPS as readonly string[]).includes(name)) continue
-        ctx.addIssue({ code: "custom", message: `"${name}" is no group; use ${GROUPS.join(", ")}` })
+        ctx.addIssue({ code: "custom", message: `"${name}" is not a group; use ${GROUPS.join(", ")}` })
       }
       return names as Group[]
     }),

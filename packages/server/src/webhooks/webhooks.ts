@@ -145,7 +145,7 @@ export class Webhooks {
     const what =
       url?.protocol === "http:"
         ? "plain http is for private addresses that the server allows"
-        : "that is no address such as https://example.com/hook"
+        : "that is not an address such as https://example.com/hook"
     throw new SuperstepError("OPTION_INVALID", `url: "${text}": ${what}.`)
   }
 
