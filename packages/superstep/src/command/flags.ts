@@ -107,7 +107,7 @@ export function helpText(example: string, notes = ""): string {
 export function outputFlags(command: Command): Command {
   return command
     .option("--json", "print JSON lines on stdout, and nothing else")
-    .option("--quiet", "print only the answer and errors")
+    .option("--quiet", "print only results and errors")
     .option("--verbose", "print more, and errors with stack traces")
     .addOption(new Option("--no-color", "print without colours"))
 }

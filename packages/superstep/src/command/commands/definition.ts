@@ -126,7 +126,7 @@ async function eject(file: string, flags: EjectFlags, cli: Cli): Promise<void> {
 function schemaCommand(cli: Cli): Command {
   return new Command()
     .description("Print the JSON Schema of a dialect, for editors.")
-    .addArgument(new Argument("<dialect>").choices(["steps", "graph"]))
+    .addArgument(new Argument("<dialect>", "the dialect of the definition").choices(["steps", "graph"]))
     .option("--json", "print it on one line")
     .option("--no-color", "print without colours")
     .action(async (dialect: "steps" | "graph", { json }: { readonly json?: true }) => {

@@ -39,10 +39,16 @@ test("every help has one form: an imperative sentence, defaults in brackets, one
     const defaults = options.match(/.{2}\bdefaults?\b:/gi) ?? []
     expect([line, defaults.filter((one) => !/(?:\(|, )default:$/.test(one))]).toEqual([line, []])
     expect([line, stdout.includes("default: [")]).toEqual([line, false])
+    const described = stdout.match(/^ {2}-.*? {2,}(?=\S)\S.*/gm) ?? []
+    expect([line, described.filter((one) => NOT_IMPERATIVE.test(one))]).toEqual([line, []])
+    if (/<\w/.test(usage)) expect([line, stdout]).toEqual([line, expect.stringMatching(/^Arguments:$/m)])
     const long = stdout.split("\n").filter((one) => one.length > 80)
     expect([line, long]).toEqual([line, []])
   }
 })
+
+/** The description of an option that says what something is instead of what to do. */
+const NOT_IMPERATIVE = / {2,}(?:an?|the|its?|this|where|what|who|whether|how|webhooks)\b/
 
 /** One sentence that begins with a verb, not with its third person. */
 const IMPERATIVE = /^(?:Do|[A-Z][a-z]*[a-rt-z]|Process|Pass),? (?:(?!\. ).)+\.$/

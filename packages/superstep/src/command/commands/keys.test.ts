@@ -49,7 +49,13 @@ test("mistakes are reported", async () => {
   const io = testIo()
   expect((await superstep(["keys", "create", "x", "--role", "root"], io)).code).toBe(2)
   expect((await superstep(["keys", "create", "x", "--rate", "many"], io)).code).toBe(2)
-  expect((await superstep(["keys", "create", "x", "--budget", "seconds=5"], io)).code).toBe(2)
+  for (const budget of ["seconds=5", "usd=abc"]) {
+    const { code, stderr } = await superstep(["keys", "create", "x", "--budget", budget], io)
+    expect([code, stderr.replace(/\s+/g, " ")]).toEqual([
+      2,
+      expect.stringContaining("usd=5, tokens=90000, or both"),
+    ])
+  }
   const unknown = await superstep(["keys", "revoke", "none", "--store", "memory:"], io)
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no key "none"') })
 })

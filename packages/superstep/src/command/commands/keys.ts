@@ -53,19 +53,23 @@ function createCommand(cli: Cli): Command {
   const command = new Command("create")
     .description("create a key, and print it once")
     .argument("<name>", "what the key is for")
-    .addOption(new Option("--role <role>", "what it may do").choices(ROLES).default("operator"))
+    .addOption(new Option("--role <role>", "give it this role").choices(ROLES).default("operator"))
     .option("--tenant <name>", "show it only what belongs to this tenant (default: everything)")
-    .option("--workflow <name>", "it sees and starts only this workflow; repeatable", collect)
+    .option("--workflow <name>", "show it only this workflow; repeatable (default: all)", collect)
     .option("--expires <time>", "let it work for this long: 90d, 12h (default: until revoked)", parseDuration)
-    .option("--budget <parts>", "it starts no more runs once they used this: usd=5,tokens=90000", parseBudget)
+    .option("--budget <parts>", "limit what its runs use: usd=5,tokens=90000", parseKeyBudget)
     .addOption(
-      new Option("--budget-per <period>", "the period of the budget")
+      new Option("--budget-per <period>", "renew the budget every day, or never")
         .choices(["day", "total"])
         .default("day"),
     )
     .option("--rate <n/time>", "limit its requests per process: 100/1m", parseRate)
-    .option("--runs-per-day <n>", "limit the runs that it starts on a day of UTC", parseCount)
-    .option("--concurrent-runs <n>", "limit its runs that are queued or execute at the same time", parseCount)
+    .option("--runs-per-day <n>", "limit the runs that it starts in a day, in UTC", parseCount)
+    .option(
+      "--concurrent-runs <n>",
+      "limit the runs that it has queued or running at the same time",
+      parseCount,
+    )
     .action((name: string, flags: CreateFlags) => create(cli, name, flags))
   return complete(
     command,
@@ -82,7 +86,10 @@ async function create(cli: Cli, name: string, flags: CreateFlags): Promise<void>
     const key = await createKey(store, keyOptions(name, flags), userOf(cli) ?? "cli")
     if (flags.json) return cli.out.line(jsonText(key))
     cli.out.line(key.secret)
-    if (!flags.quiet) cli.err.line(cli.err.paint.dim("Keep it now: it is not stored, and not shown again."))
+    if (!flags.quiet)
+      cli.err.line(
+        cli.err.paint.dim("Save this key now. It is stored as a hash only, and is not shown again."),
+      )
   } finally {
     await store.close()
   }
@@ -94,9 +101,7 @@ function keyOptions(name: string, flags: CreateFlags): KeyOptions {
     ...(runsPerDay !== undefined && { runsPerDay }),
     ...(concurrentRuns !== undefined && { concurrentRuns }),
   }
-  const { usd, tokens, ...others } = budget ?? {}
-  const [other] = Object.keys(others)
-  if (other !== undefined) throw usageError(`The budget of a key is usd, tokens or both, not ${other}.`)
+  const { usd, tokens } = budget ?? {}
   return {
     name,
     role,
@@ -109,6 +114,17 @@ function keyOptions(name: string, flags: CreateFlags): KeyOptions {
     ...(rate !== undefined && { rateLimit: rate }),
     ...(Object.keys(quota).length > 0 && { quota }),
   }
+}
+
+/** A key has no other budgets. */
+function parseKeyBudget(text: string): Pick<BudgetFlag, "usd" | "tokens"> {
+  try {
+    const { usd, tokens, ...others } = parseBudget(text)
+    if (Object.keys(others).length === 0) return { usd, tokens }
+  } catch {
+    // The message of parseBudget lists parts that a key does not have.
+  }
+  throw new InvalidArgumentError("Write usd=5, tokens=90000, or both, separated by a comma.")
 }
 
 function parseRate(text: string): NonNullable<KeyOptions["rateLimit"]> {

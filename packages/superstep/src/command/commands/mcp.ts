@@ -18,7 +18,7 @@ export const commands = { mcp: mcpCommand }
 
 function mcpCommand(cli: Cli): Command {
   const login = new Command("login")
-    .description("Log in at a remote MCP server in the browser, and keep the login for runs.")
+    .description("log in at a remote MCP server in the browser, and keep the login for runs")
     .argument("<file|url>", "the server's address, or a definition with servers that have oauth")
     .option("--scope <scope>", "ask for this scope; repeatable (default: what the server asks for)", collect)
     .option("--client-id <id>", "log in as this client (default: it is registered)")

@@ -126,7 +126,7 @@ export function signalCommand(cli: Cli): Command {
     .argument("<run>", RUN_ID)
     .argument("<name>", "the name of the signal")
     .argument("[json]", "its value as JSON; null if absent")
-    .option("--id <id>", "the run takes a signal with the same id once")
+    .option("--id <id>", "deliver the signal once, however often it is sent with this id")
     .action((run: string, name: string, json: string | undefined, flags: SignalFlags) =>
       withStore(cli, flags, (store) => signal(cli, store, { run, name, json }, flags)),
     )

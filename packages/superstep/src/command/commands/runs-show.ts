@@ -254,7 +254,7 @@ export function whyCommand(cli: Cli): Command {
     .argument("<task>", "the number of the task, as `superstep runs events` shows it: node#task", parseCount)
     .option(
       "--path <node#task>",
-      "a task of this sub-workflow; repeat it for deeper ones",
+      "look in this sub-workflow; repeat it for deeper ones",
       (part: string, before: readonly string[] = []) => [...before, part],
     )
     .action(onStore(cli, explain))

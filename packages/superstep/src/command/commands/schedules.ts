@@ -246,8 +246,8 @@ function backfillCommand(cli: Cli): Command {
   const command = new Command("backfill")
     .description("ask for a run of every past time in a range that has none")
     .argument("<id>", ID)
-    .requiredOption("--from <time>", "the first time: 2026-01-31T08:00:00Z", parseTime)
-    .requiredOption("--to <time>", "the end, which is not included", parseTime)
+    .requiredOption("--from <time>", "begin at this time: 2026-01-31T08:00:00Z", parseTime)
+    .requiredOption("--to <time>", "end before this time", parseTime)
     .action(
       onSchedules(cli, async (schedules, id: string, flags: BackfillFlags) => {
         const times = await schedules.backfill(id, flags)

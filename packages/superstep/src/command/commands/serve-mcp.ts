@@ -25,7 +25,7 @@ interface ServeMcpFlags extends DefinitionFlags, StoreFlags {
 
 export function serveMcpCommand(cli: Cli): Command {
   const command = new Command("mcp")
-    .description("Serve workflows and agents as MCP tools, over stdin and stdout or HTTP.")
+    .description("serve workflows and agents as MCP tools, over stdin and stdout or HTTP")
     .argument("<files...>", "definitions or modules; of a file with agents only, each agent is a tool")
     .option(
       "--port <port>",

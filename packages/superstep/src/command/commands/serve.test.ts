@@ -67,7 +67,7 @@ describe("superstep serve", () => {
     io.interrupt()
     const { stderr } = await ended
     expect(stderr).toMatch(
-      /Ready: a on sqlite:.*, 100 at a time\.\nListening on (http:\/\/127\.0\.0\.1:\d+)\n {2}POST \1\/v1\/workflows\/a\/runs\n {2}API: \1\/docs\n {2}Without a key, everybody .*: superstep keys create NAME\n/,
+      /Ready: a on sqlite:.*, 100 at a time\.\nListening on (http:\/\/127\.0\.0\.1:\d+)\n {2}POST \1\/v1\/workflows\/a\/runs\n {2}API: \1\/docs\n {2}Anyone who can reach .*: superstep keys create NAME\n/,
     )
   })
 
@@ -106,10 +106,20 @@ describe("superstep serve", () => {
     const io = testIo()
     const { code, stderr } = await superstep(["serve", moduleFile("greet"), "--host", "0.0.0.0"], io)
     expect(code).toBe(2)
-    expect(stderr).toContain("Nobody is authenticated")
+    expect(stderr).toContain("without authentication")
     const { url, stop } = await serve(["serve", moduleFile("greet"), "--host", "0.0.0.0", "--insecure"], io)
     expect(url).toContain("0.0.0.0")
     await stop()
+  })
+
+  test.each([
+    ["--public-url", "example.com", "Write an address such as http"],
+    ["--allow-private", "intranet", "Write an address or a network"],
+    ["--allow-private", "10.0.0.0/33", "Write an address or a network"],
+  ])("refuses %s %s before it starts, and says what to write", async (flag, value, advice) => {
+    const { code, stderr } = await superstep(["serve", moduleFile("greet"), "--port", "0", flag, value])
+    expect([code, stderr.replace(/\s+/g, " ")]).toEqual([2, expect.stringContaining(advice)])
+    expect(stderr).toContain(flag)
   })
 
   test("needs a key from the moment that the store has one, and never stops to", async () => {

@@ -3,14 +3,16 @@
  * change, and serves the studio. `superstep studio` serves the studio over any store.
  */
 import { writeFile } from "node:fs/promises"
+import { isIP } from "node:net"
 import type { Runtime, RuntimeOptions } from "@superstep/engine"
 import type { Listening, RequestLog, Server, ServerOptions } from "@superstep/server"
-import { Command, Option } from "commander"
+import { Command, InvalidArgumentError, Option } from "commander"
 import type { Cli } from "../cli.ts"
 import { collect, complete, definitionFlags, modelFlag, outputFlags, storeFlags } from "../flags.ts"
 import { servedIndexes } from "../open/served-indexes.ts"
 import { storeFlagOf } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
+import { parseUrl } from "../run/restate-worker.ts"
 import { allowOption, type TrustCapability } from "../run/submitted-flags.ts"
 import {
   type Front,
@@ -102,9 +104,17 @@ function servingCommand(
       .argument("[files...]", `definitions, modules, or folders with them (default: ${otherwise})`)
       .option("--port <port>", "listen on this port; 0 chooses a free one (default: 4111)", parsePort)
       .option("--host <address>", "listen on this address (default: 127.0.0.1, this machine only)")
-      .option("--public-url <url>", "where clients reach it, for addresses of hooks and links")
-      .option("--allow-private <address>", "webhooks may reach this private address; repeatable", collect)
-      .option("--insecure", "listen to other machines although nobody is authenticated")
+      .option(
+        "--public-url <url>",
+        "use this address for hooks and links (default: the one of the request)",
+        parseUrl,
+      )
+      .option(
+        "--allow-private <address>",
+        "let webhooks reach this private address or network; repeatable",
+        parsePrivate,
+      )
+      .option("--insecure", "listen to other machines without authentication")
       .addOption(
         new Option(
           "--auth <kind>",
@@ -250,7 +260,7 @@ class Api implements Front {
       ...(this.#studio === undefined ? [] : [`  Studio: ${url}/studio/`]),
       `  API: ${url}/docs`,
       this.#isOpen
-        ? `  Without a key, everybody who reaches this address may do everything. Create one: ${create}`
+        ? `  Anyone who can reach this address can do anything, because there is no key yet. Create one: ${create}`
         : `  Requests need a key: ${create}`,
     ]
     const studio = this.#studio === undefined ? undefined : `${url}/studio/`
@@ -266,6 +276,14 @@ class Api implements Front {
   }
 }
 
+function parsePrivate(text: string, before: readonly string[] = []): readonly string[] {
+  const [host = "", bits, ...rest] = text.split("/")
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(host)] ?? -1
+  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+  if (most > 0 && isNetwork && rest.length === 0) return [...before, text]
+  throw new InvalidArgumentError("Write an address or a network, for example 127.0.0.1 or 10.1.0.0/16.")
+}
+
 function listenError(error: unknown, { host = "127.0.0.1" }: ServeFlags): Error {
   const { code, port } = error as { readonly code?: string; readonly port?: number }
   if (code === "EADDRINUSE") {
@@ -273,7 +291,7 @@ function listenError(error: unknown, { host = "127.0.0.1" }: ServeFlags): Error 
   }
   if (code === "OPTION_INVALID") {
     return usageError(
-      `Nobody is authenticated, so the server does not listen on ${host}, where other machines reach it. Create a key with superstep keys create, or allow it with --insecure.`,
+      `The server does not listen on ${host} without authentication, because other machines can reach it there. Create a key: superstep keys create NAME. Or add --insecure.`,
     )
   }
   return usageError(`Cannot listen on ${host}: ${messageOf(error)}`)

@@ -39,10 +39,14 @@ function workerCommand(cli: Cli): Command {
     .addOption(allowOption())
     .option("--health <port>", "serve /healthz and /readyz on this port", parsePort)
     .option("--restate <urls>", "serve the Restate cluster with these ingresses: http://a:8080,…", parseUrls)
-    .option("--restate-admin <url>", "its admin API (default: port 9070 of the first)", parseUrl)
-    .option("--restate-service <name>", "the name of the application on the cluster (default: superstep)")
-    .option("--listen <port>", "the port for Restate (default: 9080)", parsePort)
-    .option("--advertise <url>", "where Restate reaches this worker, or its balancer", parseUrl)
+    .option(
+      "--restate-admin <url>",
+      "use this admin API of the cluster (default: port 9070 of the first ingress)",
+      parseUrl,
+    )
+    .option("--restate-service <name>", "register the worker under this name (default: superstep)")
+    .option("--listen <port>", "listen to Restate on this port (default: 9080)", parsePort)
+    .option("--advertise <url>", "give Restate this address of the worker, or of its load balancer", parseUrl)
     .option("--watch", "load the workflows again when their files change")
     .action(async (files: readonly string[], { health, published, allow, ...flags }: WorkerFlags) => {
       const { restate } = flags

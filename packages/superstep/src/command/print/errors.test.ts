@@ -29,6 +29,15 @@ test("a cause that is part of the message is not repeated", async () => {
   expect((await printed(other)).text).toBe("superstep: Cannot read x.yaml: no such file.\n")
 })
 
+test("a package that is missing is named without the modules that required it", async () => {
+  const text = "Cannot find module 'libsql'\nRequire stack:\n- /home/ada/node_modules/store/open.js"
+  const cause = Object.assign(new Error(text), { code: "MODULE_NOT_FOUND" })
+  const error = new SuperstepError("STORE_UNUSABLE", "Install it.", { cause })
+  expect((await printed(error)).text).toBe(
+    "superstep: Install it.\n  caused by: Cannot find module 'libsql' (MODULE_NOT_FOUND)\n",
+  )
+})
+
 test("circular causes, causes that are not errors, and control sequences are harmless", () => {
   const loop: { message: string; cause?: unknown } = { message: "loop" }
   loop.cause = loop

@@ -119,7 +119,8 @@ function stacksOf(error: unknown): string[] {
 
 /** The message without its code. */
 function bareMessageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
+  // Node lists the modules that required a missing one, which says nothing to a user.
+  if (error instanceof Error) return error.message.split("\nRequire stack:")[0] || error.name
   // In a result from a store, an error is data.
   const { message } = (error ?? {}) as Partial<Caused>
   return typeof message === "string" ? message : String(error)
