@@ -8,7 +8,7 @@ import { type Document, type Path, type Report, textsIn } from "../document/inde
 import { MODEL_PROVIDERS, type ModelProvider } from "../packages/index.ts"
 import { api, openapi } from "../tools/index.ts"
 import { addressKind, hostOf } from "../tools/internal.ts"
-import type { DefinitionPaths } from "./definition.ts"
+import { type DefinitionPaths, TRUST_CAPABILITIES } from "./definition.ts"
 import type { PlanFunction, PlanFunctions } from "./plan/index.ts"
 
 /** `allow`: the names of capabilities that the file may use nevertheless. */
@@ -29,10 +29,16 @@ export function checkTrust(
     for (const { at, name, does, find } of CAPABILITIES) {
       const found = at === kind && !allow.includes(name) ? find(value, context) : undefined
       if (found === undefined) continue
-      const message = `${does}: refused, because the file is untrusted (${name}). Review the file and load it as trusted to allow this.`
-      report.error("UNTRUSTED", message, document.place([...path, ...found]))
+      report.error("UNTRUSTED", `${does}: ${refusal(name)}`, document.place([...path, ...found]))
     }
   }
+}
+
+/** What to do depends on who loads the definition: its user, or the operator of a server that received it. */
+function refusal(name: string): string {
+  const canBeAllowed = (TRUST_CAPABILITIES as readonly string[]).includes(name)
+  const or = canBeAllowed ? ", or allow this capability" : ""
+  return `refused, because the definition is untrusted (${name}). To permit it, review the definition, then trust it${or}.`
 }
 
 function providerOf(data: Json, name: Json | undefined): string {

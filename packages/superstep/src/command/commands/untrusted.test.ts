@@ -28,7 +28,7 @@ describe("--untrusted", () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
       expect(stderr).toContain("shell.yaml:2:43")
       expect(stderr).toContain("shell.yaml:4:37")
-      expect(stderr.match(/the file is\s+untrusted/g)).toHaveLength(2)
+      expect(stderr.match(/definition\s+is\s+untrusted/g)).toHaveLength(2)
     },
   )
 
