@@ -172,7 +172,7 @@ function isCommanderError(error: unknown): error is CommanderError {
 function help({ paint }: Terminal): string {
   const { bold, dim } = paint
   const width = Math.max(...COMMANDS.map(({ name }) => name.length))
-  return `${bold("superstep")}: AI-agent workflows that lose nothing and repeat nothing
+  return `${bold("superstep")}: run durable AI-agent workflows
 
 ${bold("Usage:")} superstep COMMAND …
 
