@@ -161,6 +161,10 @@ export class DefinitionPaths {
     this.#report = report
   }
 
+  get isTrusted(): boolean {
+    return this.#trust !== "none"
+  }
+
   /** The folder that paths of this file must stay in. */
   rootOf(file: string): string {
     const folder = this.#folderOf(file)

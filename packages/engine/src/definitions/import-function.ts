@@ -26,7 +26,8 @@ export function functionRef(
   }
   const { file } = report.document
   const found = paths.from(file, path, report.at(at))
-  if (!existsSync(found)) {
+  // An untrusted definition is refused for naming a module, and must not learn which files exist.
+  if (paths.isTrusted && !existsSync(found)) {
     report.error("FILE_UNREADABLE", `${where}: cannot read ${path}: no such file`, at)
     return undefined
   }

@@ -256,6 +256,12 @@ models: { m: { provider: openai, model: x, base_url: "http://10.0.0.1" } }`
   })
 })
 
+test("an untrusted file that names a module gets one error, whether the module exists or not", () => {
+  const text = "workflow: [{ type: function, module: ./none.ts#score }]"
+  const { diagnostics } = loadDefinition({ file: "a.yaml", text }, { trust: "none" })
+  expect(diagnostics.map(({ code }) => code)).toEqual(["UNTRUSTED"])
+})
+
 test("an untrusted plan is linked without functions that access external resources, whatever provides them", () => {
   const make = () => 0
   const functions = trustedFunctions(stepsFunctions, {
