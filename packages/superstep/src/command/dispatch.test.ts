@@ -25,3 +25,14 @@ it.each([
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   expect(stderr.replace(/\s+/g, " ")).toContain(hint)
 })
+
+it.each([
+  [["serve", "--port", "abc"], '--port: "abc" is not valid. Write a port'],
+  [["init", "foo"], 'The template "foo" is not valid. Allowed choices are steps,'],
+  [["runs", "show"], "Missing argument: run."],
+  [["runs", "--nope"], "Unknown option '--nope'"],
+  [["respond", "a", "b", "c", "d"], "Too many arguments."],
+])("refuses the command line %j in plain words", async (argv, message) => {
+  const { code, stderr } = await superstep(argv)
+  expect([code, stderr.replace(/\s+/g, " ")]).toEqual([2, expect.stringContaining(`superstep: ${message}`)])
+})

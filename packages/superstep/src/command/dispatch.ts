@@ -151,11 +151,22 @@ function configure(command: Command, cli: Cli): Command {
       writeOut: (text) => cli.out.write(text),
       writeErr: (text) => cli.err.write(text),
       outputError: (text, write) => {
-        for (const line of errorLines(text.replace(/^error: /, "").trim(), cli.err)) write(`${line}\n`)
+        for (const line of errorLines(usageText(text), cli.err)) write(`${line}\n`)
       },
       getOutHelpWidth: () => cli.out.width,
       getErrHelpWidth: () => cli.err.width,
     })
+}
+
+/** What commander says about a command line, in the words of the CLI. */
+function usageText(text: string): string {
+  const plain = text
+    .replace(/^error: /, "")
+    .trim()
+    .replace(/^option '(--[\w-]+).*?' argument '(.*)' is invalid\./s, '$1: "$2" is not valid.')
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\./s, 'The $2 "$1" is not valid.')
+    .replace(/^missing required argument '(.*)'$/, "Missing argument: $1.")
+  return plain.replace(/^[a-z]/, (letter) => letter.toUpperCase())
 }
 
 function sentence(text: string): string {
