@@ -28,6 +28,7 @@ const shared = {
     include: ["packages/!(store-postgres)/src/**/*.test.ts", "tests/models/**/*.test.ts"],
     exclude: [MOCKING],
     isolate: false,
+    setupFiles: ["tests/leaves-nothing.ts"],
   },
 }
 /** Mostly tests that start processes, or read what others have changed. */
