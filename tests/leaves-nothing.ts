@@ -36,8 +36,8 @@ function processState(): ReadonlyMap<string, unknown> {
   add("console", Object.entries(console))
   add("JSON", Object.entries({ parse: JSON.parse, stringify: JSON.stringify }))
   add("global", Object.entries({ fetch, Date, setTimeout, setInterval, setImmediate, console }))
-  const { chdir, emitWarning, exit, getBuiltinModule, kill } = process
-  add("process", Object.entries({ chdir, emitWarning, exit, getBuiltinModule, kill }))
+  const { emitWarning, exit, getBuiltinModule, kill } = process
+  add("process", Object.entries({ emitWarning, exit, getBuiltinModule, kill }))
   const events = ["uncaughtException", "unhandledRejection", "warning"]
   add(
     "listeners to",
