@@ -8,6 +8,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Whether this is `npm run proof`: thousands of cases where the check runs tens. */
     readonly isProof: boolean
+    /** Whether it is the proof of CI (PROOF=short), which may take minutes only: it kills processes half as often. */
+    readonly isShortProof: boolean
     /** Where every random choice of the tests begins. SEED=… repeats a run. */
     readonly seed: number
     /** Of the PostgreSQL server that the test files of the project "postgres" share: the address of an empty database. */
@@ -28,6 +30,7 @@ const shared = {
     include: ["packages/!(store-postgres)/src/**/*.test.ts", "tests/models/**/*.test.ts"],
     exclude: [MOCKING],
     isolate: false,
+    setupFiles: ["tests/leaves-nothing.ts"],
   },
 }
 /** Mostly tests that start processes, or read what others have changed. */
@@ -62,8 +65,10 @@ const restate = {
 
 export default defineConfig(({ mode }) => {
   const isProof = mode === "proof"
+  const isShortProof = isProof && process.env.PROOF === "short"
   const seed = Number(process.env.SEED ?? (isProof ? Date.now() % 1_000_000 : 1))
-  if (isProof) console.log(`Repeat this proof with SEED=${seed} npm run proof`)
+  const settings = `${isShortProof ? "PROOF=short " : ""}SEED=${seed}`
+  if (isProof) console.log(`Repeat this proof with ${settings} npm run proof`)
   return {
     plugins: [bundledPrograms],
     // Packages resolve to each other's sources, so that tests need no build. Not "module": what Vitest leaves
@@ -77,7 +82,7 @@ export default defineConfig(({ mode }) => {
       expect: { poll: { timeout: 50_000 } },
       // One more than there are cores: many tests wait for processes that they start.
       maxWorkers: availableParallelism() + 1,
-      provide: { isProof, seed },
+      provide: { isProof, isShortProof, seed },
       sequence: { sequencer: LongestFirst },
       alias: { "fast-check": join(import.meta.dirname, "tests/seeded-fast-check.ts") },
       // A long test runs with the proofs only; a proof runs in the check too, with tens of cases.

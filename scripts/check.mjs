@@ -8,7 +8,10 @@ const root = resolve(import.meta.dirname, "..")
 const results = join(root, ".build", "tests.json")
 const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 
-/** `--proof` adds long tests and the proofs that kill processes; `npm run proof` has all proofs, and takes longer than CI may. */
+/**
+ * `--proof` adds long tests and the proofs that kill processes (PROOF=short: half as often); `npm run proof` has all proofs, and
+ * takes longer than CI may.
+ */
 const withProof = process.argv.includes("--proof")
 const proofs = [
   ".long.test",
@@ -108,7 +111,7 @@ function run(command, output) {
   const path = [join(root, "node_modules", ".bin"), process.env.PATH].join(delimiter)
   const child = spawn(command, {
     cwd: root,
-    env: { ...process.env, PATH: path, TYPES: "built" },
+    env: { ...process.env, PATH: path, TYPES: "built", PROOF: "short" },
     shell: true,
     stdio: ["ignore", output, output],
   })

@@ -13,6 +13,7 @@ const LONGEST = [
   "tests/postgres/kill",
   "tests/restate/kill",
   "tests/restate/chaos",
+  "tests/bench/",
   "tests/packages/",
   "tests/fleet/schedules",
   "tests/postgres/schedules",
@@ -20,6 +21,19 @@ const LONGEST = [
   "tests/studio/",
   "tests/fleet/",
   "tests/postgres/",
+  "packages/store-postgres/src/postgres-store",
+  "packages/store-sqlite/src/sqlite-store",
+  "packages/store-sqlite/src/encrypted-store",
+  "packages/retrieval/src/sql/",
+  "packages/retrieval/src/graph/ladybug",
+  "packages/engine/src/patterns/research/crash",
+  "packages/engine/src/patterns/goal/crash",
+  "packages/mcp/src/client/server-trouble",
+  "packages/mcp/src/server/conformance",
+  "packages/engine/src/document/parse-document",
+  "packages/engine/src/definitions/mistakes",
+  "packages/superstep/src/command/commands/",
+  "packages/superstep/src/diagrams/svg",
 ]
 
 export class LongestFirst extends BaseSequencer {

@@ -29,6 +29,14 @@ export interface KillOptions {
   addressOf(folder: string, name: string): string
 }
 
+type KillCounts = Pick<KillOptions, "stride" | "random">
+
+/** How often a proof kills; in the check, what it is passed. */
+export function proofCounts(inCheck: KillCounts): KillCounts {
+  if (!inject("isProof")) return inCheck
+  return inject("isShortProof") ? { stride: 7, random: 3 } : { stride: 3, random: 6 }
+}
+
 let folder = ""
 let program = ""
 let kills = 0

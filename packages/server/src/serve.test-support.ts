@@ -1,6 +1,6 @@
 /** A server for tests, and requests to it. */
 import { memoryStore, node, Runtime, type Store, workflow } from "@superstep/engine"
-import { afterEach } from "vitest"
+import { onTestFinished } from "vitest"
 import { apiKeys, createKey, type KeyOptions } from "./auth/api-keys.ts"
 import { createServer, type Server, type ServerOptions } from "./server.ts"
 
@@ -23,11 +23,6 @@ const fail = workflow("fail")
   )
   .build()
 
-const open: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of open.splice(0)) await runtime.close()
-})
-
 export interface Served {
   readonly server: Server
   readonly store: Store
@@ -44,12 +39,12 @@ interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** With API keys, unless the options say otherwise. */
+/** With API keys, unless the options say otherwise. Closed when the test is over. */
 export function served(options: Partial<ServerOptions> = {}): Served {
   const store = memoryStore()
   const { workflows = [greet, spend, fail] } = options
   const runtime = new Runtime({ store, workflows })
-  open.push(runtime)
+  onTestFinished(() => runtime.close())
   const server = createServer({ runtime, workflows, auth: apiKeys(store), heartbeat: 5, ...options })
   return {
     server,

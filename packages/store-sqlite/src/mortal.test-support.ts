@@ -2,7 +2,7 @@
 import type { Database, Driver, Statement } from "./file/driver.ts"
 import type { StoreKeys } from "./open-store.ts"
 import type { SqliteStore } from "./sqlite-store.ts"
-import { freshPath, openStore } from "./stores.test-support.ts"
+import { emptyPath, freshPath, openStore } from "./stores.test-support.ts"
 
 interface Life {
   readonly path: string
@@ -18,7 +18,7 @@ export function mortalStores(driver: Driver, keys?: StoreKeys) {
   const lifeOf = (store: SqliteStore) => lives.get(store) as Life
   return {
     make(): SqliteStore {
-      const path = freshPath()
+      const path = keys === undefined ? emptyPath(driver) : freshPath()
       const life: Life = { path, left: Number.POSITIVE_INFINITY, isOver: false, end: () => undefined }
       const store = openStore(path, (file) => mortal(driver(file), life), 0, keys)
       lives.set(store, life)

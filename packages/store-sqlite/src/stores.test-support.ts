@@ -1,5 +1,5 @@
 /** Files for tests, on every driver that this runtime has. */
-import { mkdtempSync, rmSync } from "node:fs"
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { codecOf } from "@superstep/engine/stores"
@@ -22,6 +22,25 @@ export function freshPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "superstep-sqlite-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return join(folder, "runs.db")
+}
+
+const empty = new Map<Driver, string>()
+
+/** The path of an empty store that is up to date: a copy, as migrating a new file takes longer than most tests. */
+export function emptyPath(driver: Driver): string {
+  let original = empty.get(driver)
+  if (original === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), "superstep-sqlite-"))
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
+    original = join(folder, "empty.db")
+    const { database } = openFile(original, driver)
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    empty.set(driver, original)
+  }
+  const path = freshPath()
+  copyFileSync(original, path)
+  return path
 }
 
 export function open(path: string, driver: Driver, durability: "normal" | "full" = "normal"): Database {

@@ -74,6 +74,11 @@ export function variableName(text: string): string | undefined {
   return /^\s*\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}\s*$/.exec(text)?.[1]
 }
 
+/** The providers that `registerProvider` has added, by name. */
+export function registeredProviders(): ReadonlyMap<string, MakeModel> {
+  return registered
+}
+
 /** The provider prefixes that resolve in this process. */
 export function knownProviders(): readonly string[] {
   return [...new Set([...PROVIDERS.keys(), ...registered.keys()])]

@@ -104,6 +104,10 @@ export function registerPrices(prices: Prices): () => void {
   }
 }
 
+export function registeredPrices(): readonly Prices[] {
+  return registered
+}
+
 interface ModelsDevRates {
   readonly input: number
   readonly output: number

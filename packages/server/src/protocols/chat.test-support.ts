@@ -3,16 +3,11 @@ import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
 import { agent, conversation } from "@superstep/engine/agents"
 import { type Model, type Script, type ScriptEntry, scriptedModel } from "@superstep/engine/models"
 import { tool } from "@superstep/engine/tools"
-import { afterEach } from "vitest"
+import { onTestFinished } from "vitest"
 import { z } from "zod"
 import { apiKeys, createKey, type KeyOptions } from "../auth/api-keys.ts"
 import { type Listening, listen } from "../listen.ts"
 import { createServer, type Server, type ServerOptions } from "../server.ts"
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
 
 export interface Chat {
   readonly url: string
@@ -24,14 +19,14 @@ export interface Chat {
 
 type Workflows = ServerOptions["workflows"]
 
-/** With API keys if `keys` is true; else everybody may do everything. */
+/** With API keys if `keys` is true; else everybody may do everything. Closed when the test is over. */
 export async function chatServer(workflows: Workflows, keys = false): Promise<Chat> {
   const store = memoryStore()
   const runtime = new Runtime({ store, workflows })
   const auth = keys ? apiKeys(store) : undefined
   const server = createServer({ runtime, workflows, auth, heartbeat: 5 })
   const listening = await listen(server, { port: 0 })
-  closing.push(async () => {
+  onTestFinished(async () => {
     await listening.close({ grace: 0 })
     await runtime.close()
   })

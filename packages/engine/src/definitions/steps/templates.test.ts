@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { file, load, play } from "./steps.test-support.ts"
 
 /** The prompt that an agent receives for a template, after steps of several kinds. */
@@ -118,7 +118,8 @@ workflow:
 
   test("see the run, the environment and variables", async () => {
     expect(await promptFor("{{ $run.id }}")).toMatch(/^[0-9a-f-]{36}$/)
-    process.env.STEPS_TEST_CITY = "Ulm"
+    vi.stubEnv("STEPS_TEST_CITY", "Ulm")
+    onTestFinished(() => void vi.unstubAllEnvs())
     expect(await promptFor("{{ $env.STEPS_TEST_CITY }}|{{ $env.STEPS_TEST_NOBODY }}")).toBe("Ulm|")
     expect(await promptFor("{{ $vars.tone }}", { variables: { tone: "dry" } })).toBe("dry")
   })

@@ -1,9 +1,10 @@
-import { expect, test, vi } from "vitest"
+import { expect, test } from "vitest"
 
 test("the notice is shown once, to a terminal and not to a pipe", async () => {
-  // A module of its own: another test of this worker may have shown the notice.
-  vi.resetModules()
-  const { OFFLINE_NOTICE, showOfflineNotice } = await import("./offline-model.ts")
+  // The query makes it another module: another test file of this process may have shown the notice.
+  const path = "./offline-model.ts?copy"
+  const copy: typeof import("./offline-model.ts") = await import(/* @vite-ignore */ path)
+  const { OFFLINE_NOTICE, showOfflineNotice } = copy
   const written: string[] = []
   const write = (text: string | Uint8Array) => written.push(String(text)) > 0
   showOfflineNotice({ isTTY: false, write })

@@ -27,7 +27,7 @@ test("a run with two lanes, detection, fallbacks and a review has the same resul
     sql: { agent: make("sql"), databases: databases(...list) },
     vector: retriever("docs", [LAMPS]),
   })
-  const { outcome, crashes, writes } = await crashTest(pipeline, "how many lamps?")
+  const { outcome, crashes, writes } = await crashTest(pipeline, "how many lamps?", { stride: 3 })
   expect(outcome).toMatchObject({
     status: "completed",
     outputs: [
@@ -36,7 +36,7 @@ test("a run with two lanes, detection, fallbacks and a review has the same resul
     // Triage; per lane: SQL for the database and the files, a correction of the latter, two answers, one review.
     usage: { modelCalls: 1 + 2 * 6 },
   })
-  expect(crashes).toBeGreaterThanOrEqual(writes)
+  expect(crashes).toBeGreaterThanOrEqual(writes / 3)
 })
 
 test("a choice by a model, fallbacks, corrected SQL and Cypher have the same result, wherever the process crashes", async () => {
@@ -73,7 +73,7 @@ test("a choice by a model, fallbacks, corrected SQL and Cypher have the same res
     cypher: make("graph"),
     vector: retriever("docs", [LAMPS]),
   })
-  const { outcome, crashes, writes } = await crashTest(pipeline, "how many lamps?")
+  const { outcome, crashes, writes } = await crashTest(pipeline, "how many lamps?", { stride: 3 })
   expect(outcome).toMatchObject({
     status: "completed",
     outputs: ["Seven [1], eight [3], nine."],
@@ -95,5 +95,5 @@ test("a choice by a model, fallbacks, corrected SQL and Cypher have the same res
     // Triage and the choice; a query and its correction for each database; Cypher, the answer, the review.
     usage: { modelCalls: 2 + 2 * 2 + 3 },
   })
-  expect(crashes).toBeGreaterThanOrEqual(writes)
+  expect(crashes).toBeGreaterThanOrEqual(writes / 3)
 })

@@ -60,9 +60,7 @@ test("an iterative research has the same result, wherever its process crashes", 
   timeout: TIMEOUT,
 }, async () => {
   const research = iterativeResearch({ model: model(), tools: [library()] })
-  const { outcome, crashes, writes } = await crashTest(research, "tea", {
-    compare,
-  })
+  const { outcome, crashes, writes } = await crashTest(research, "tea", { compare, stride: 3 })
   expect(outcome).toMatchObject({
     status: "completed",
     outputs: [
@@ -80,7 +78,7 @@ test("an iterative research has the same result, wherever its process crashes", 
     // Two passes of four calls, and the writer.
     usage: { modelCalls: 9, toolCalls: 4 },
   })
-  expect(crashes).toBeGreaterThanOrEqual(writes)
+  expect(crashes).toBeGreaterThanOrEqual(writes / 3)
 })
 
 test("a research with an exhausted budget writes its report, wherever its process crashes", {
@@ -96,15 +94,13 @@ test("a research with an exhausted budget writes its report, wherever its proces
     isWritten: outputs.length === 1,
     isWithin: (usageWithout(usage, lost).modelCalls ?? 0) <= 6,
   })
-  const { outcome } = await crashTest(research, "tea", { compare: within })
+  const { outcome } = await crashTest(research, "tea", { compare: within, stride: 3 })
   expect(outcome).toEqual({ status: "completed", isWritten: true, isWithin: true })
 })
 
 test("a deep research has the same result, wherever its process crashes", { timeout: TIMEOUT }, async () => {
   const research = deepResearch({ model: model(), tools: [library()], sectionBudget: { iterations: 2 } })
-  const { outcome, crashes, writes } = await crashTest(research, "teas", {
-    compare,
-  })
+  const { outcome, crashes, writes } = await crashTest(research, "teas", { compare, stride: 3 })
   expect(outcome).toMatchObject({
     status: "completed",
     // The plan, the synthesizer; Green: a pass and the writer; Black: two passes, whose judge is asked twice, and the writer.
@@ -114,5 +110,5 @@ test("a deep research has the same result, wherever its process crashes", { time
   const [report] = (outcome as { outputs: string[] }).outputs
   expect(report).toContain("# Green\n\nGreen [1], and.")
   expect(report).toContain("# Black\n\nBlack [2], and.")
-  expect(crashes).toBeGreaterThanOrEqual(writes)
+  expect(crashes).toBeGreaterThanOrEqual(writes / 3)
 })
