@@ -188,7 +188,11 @@ export function retention(database: Database, transactions: Transactions, tables
           await new Promise((resume) => nextTurn(resume))
           continue
         }
-        const removed = await shortly("The removal of runs", () => takeAll(ids))
+        const isOneOfMany = sum.count > 0
+        const removed = await shortly("The removal of runs", () => {
+          if (isOneOfMany) tables.names.delayMerges()
+          return takeAll(ids)
+        })
         for (const { bytes } of removed) {
           sum.count += 1
           sum.bytes += bytes
@@ -198,7 +202,10 @@ export function retention(database: Database, transactions: Transactions, tables
       if (mailBefore !== undefined) {
         await repeat("The removal of mail", () => tables.mail.removeLeft(mailBefore))
       }
-      if (sum.count > 0) await cleanUp()
+      if (sum.count > 0) {
+        await repeat("The index of names", tables.names.mergeSome)
+        await cleanUp()
+      }
       return sum
     },
   }

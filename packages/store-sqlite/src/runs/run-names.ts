@@ -14,12 +14,19 @@ export interface NameIndex {
   /** Adds the runs that are not in it, if there are many. */
   catchUp(): Promise<void>
   removeAll(runs: RunNumbers): void
+  /** Many runs are about to be deleted: their names are only marked until `mergeSome`. */
+  delayMerges(): void
+  /** Rewrites a part of the index without the names that are marked; false when that is done. */
+  mergeSome(): boolean
 }
 
 /** Fewer are looked through faster than they are indexed. */
 export const FEW_NAMES = 1_000
 const NAMES_AT_ONCE = 200
 const TRIGRAM = 3
+const PAGES_AT_ONCE = 64
+/** FTS5's own: the percentage of deleted names from which a part of the index is rewritten, with every commit. */
+const MERGED_FROM = 10
 
 /** The query for a part of a name; undefined if it is too short for the index. */
 export function nameQuery(text: string): string | undefined {
@@ -40,12 +47,23 @@ export function nameIndex(database: Database, transactions: Transactions): NameI
     `UPDATE name_index SET up_to = coalesce((SELECT max(id) FROM (${next})), up_to)`,
   )
   const removeAll = database.prepare(`DELETE FROM run_names WHERE rowid IN ${EACH_RUN}`)
+  // The numbers are part of the statements: libsql passes numbers as fractions, which FTS5 refuses.
+  const command = (name: string, value: number) =>
+    database.prepare(`INSERT INTO run_names (run_names, rank) VALUES ('${name}', ${value})`)
+  const delay = command("deletemerge", 0)
+  const delayNoLonger = command("deletemerge", MERGED_FROM)
+  const merge = command("merge", PAGES_AT_ONCE)
+  const findChanges = database.prepare("SELECT total_changes() AS count")
   const { repeat } = shortWrites(transactions)
   let isBusy = false
 
   function isBehind(): boolean {
     const [found] = countNew.all(FEW_NAMES) as [{ count: number }]
     return found.count >= FEW_NAMES
+  }
+
+  function changes(): number {
+    return (findChanges.all() as [{ count: number }])[0].count
   }
 
   /** False when there are no more. */
@@ -70,5 +88,14 @@ export function nameIndex(database: Database, transactions: Transactions): NameI
       }
     },
     removeAll: (runs) => void removeAll.run(runs),
+    delayMerges: () => void delay.run(),
+    mergeSome() {
+      // Also if it was another process that delayed them, and died.
+      delayNoLonger.run()
+      const before = changes()
+      merge.run()
+      // A command itself counts as one.
+      return changes() - before > 1
+    },
   }
 }

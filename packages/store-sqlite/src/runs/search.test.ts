@@ -86,6 +86,34 @@ describe.each(drivers)("runs in a file by $name", ({ driver }) => {
     await store.close()
   })
 
+  test("leave nothing of their names in the index when many are pruned at once", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await fill(store, 0, 4 * FEW_NAMES)
+    await found(store, { text: "no such run" })
+    while (count(path, driver, "run_names") < 4 * FEW_NAMES)
+      await new Promise((resolve) => setImmediate(resolve))
+    const pages = () => count(path, driver, "run_names_data")
+    const before = pages()
+    expect((await store.prune({ keep: 0 })).count).toBe(2 * FEW_NAMES)
+    expect(count(path, driver, "run_names")).toBe(2 * FEW_NAMES)
+    // Marked names are gone from the index itself too, and later ones go with the commit that deletes them.
+    expect(pages()).toBeLessThan(0.75 * before)
+    const delayed = () => count(path, driver, "run_names_config WHERE k = 'deletemerge' AND v = 0")
+    expect(delayed()).toBe(0)
+    // A process that died while it pruned delays them no longer than until somebody prunes again.
+    alter(path, driver, (database) => {
+      database.exec("INSERT INTO run_names (run_names, rank) VALUES ('deletemerge', 0)")
+    })
+    expect(delayed()).toBe(1)
+    await fill(store, 4 * FEW_NAMES, 4)
+    expect((await store.prune({ keep: 0 })).count).toBe(2)
+    expect(delayed()).toBe(0)
+    expect(await found(store, { text: "000777" })).toEqual(["order-000777"])
+    expect(await found(store, { text: "000778" })).toEqual([])
+    await store.close()
+  })
+
   test("of a search for several labels are those that have them all, however frequent each is", async () => {
     const store = openStore(freshPath(), driver)
     await Promise.all(
