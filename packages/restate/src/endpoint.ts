@@ -17,7 +17,16 @@ import type { AddressInfo } from "node:net"
 import { type Context, type RetryPolicy, service } from "@restatedev/restate-sdk"
 import { createEndpointHandler as fetchHandler } from "@restatedev/restate-sdk/fetch"
 import { createEndpointHandler as nodeHandler } from "@restatedev/restate-sdk/node"
-import { type Mail, type MailOutcome, Runtime, type RuntimeOptions } from "@superstep/engine"
+import {
+  type Mail,
+  type MailOutcome,
+  type Rest,
+  type RunId,
+  type RunStart,
+  Runtime,
+  type RuntimeOptions,
+  type StartReply,
+} from "@superstep/engine"
 import { type Activation, Ingress, type IngressOptions, optionInvalid } from "./ingress.ts"
 import { performChunk } from "./perform-chunk.ts"
 import { restateDispatcher } from "./restate-runtime.ts"
@@ -75,7 +84,14 @@ export function restateEndpoint(options: RestateEndpointOptions): RestateEndpoin
   const dispatcher = restateDispatcher(ingress, options.clock)
   const runtime = new Runtime({ ...rest, dispatcher })
   const activate = async (_: Context, { run, at }: Activation): Promise<void> => {
-    const { wakeAt, graph } = await runtime.worker.activate(run, at)
+    await next(run, await runtime.worker.activate(run, at), at)
+  }
+  const start = async (_: Context, run: RunStart): Promise<StartReply> => {
+    const { wakeAt, graph, ...reply } = await runtime.worker.start(run)
+    await next(run.runId, { wakeAt, graph })
+    return reply
+  }
+  const next = async (run: RunId, { wakeAt, graph }: Rest, at?: number): Promise<void> => {
     // Workers of its version are alive, and find it in the store if Restate does not know them.
     if (graph !== undefined) await dispatcher.activate(run, at, graph)
     else if (wakeAt !== undefined) await dispatcher.activate(run, wakeAt)
@@ -90,7 +106,7 @@ export function restateEndpoint(options: RestateEndpointOptions): RestateEndpoin
   const services = [ingress.service, ...graphs].map((name) =>
     service({
       name,
-      handlers: { activate, deliver, perform },
+      handlers: { activate, start, deliver, perform },
       options: {
         inactivityTimeout: longestRun,
         abortTimeout: longestRun,

@@ -2,7 +2,14 @@
  * Sends requests to a Restate cluster through its ingress. A request that a node does not answer goes to the next one: a repeated
  * activation changes nothing, and a call is repeated under its idempotency key.
  */
-import { type Mail, type MailOutcome, type RunId, SuperstepError } from "@superstep/engine"
+import {
+  type Mail,
+  type MailOutcome,
+  type RunId,
+  type RunStart,
+  type StartReply,
+  SuperstepError,
+} from "@superstep/engine"
 
 export interface IngressOptions {
   /** The ingress of the cluster, or of each of its nodes: `http://restate:8080`. */
@@ -75,12 +82,26 @@ export class Ingress {
   /** Resolves when the activation is over; when Restate has stored it, if that takes long or there are many. */
   async execute(activation: Activation, now: number): Promise<void> {
     if (this.#executed >= MAX_EXECUTED) return await this.activate(activation, now)
+    await this.#watch("activate", JSON.stringify(activation), {})
+  }
+
+  /** The reply of the worker that creates and executes the run. Undefined if there is none: it has to be created otherwise. */
+  async start(run: RunStart): Promise<StartReply | undefined> {
+    const text = JSON.stringify(run)
+    if (this.#executed >= MAX_EXECUTED || Buffer.byteLength(text) > MAX_MESSAGE) return undefined
+    // Workers of an earlier version do not have the handler.
+    return (await this.#watch("start", text, { rounds: 1, isOptional: true })) as StartReply | undefined
+  }
+
+  /** The reply of a call that lasts as long as a run executes. Undefined if that takes long. */
+  async #watch(handler: string, text: string, how: Sending): Promise<unknown> {
     this.#executed++
     const signal = AbortSignal.any([AbortSignal.timeout(EXECUTE_PATIENCE), this.#closed.signal])
     try {
-      await this.#post(`/${this.service}/activate`, JSON.stringify(activation), { signal })
+      return await this.#post(`/${this.service}/${handler}`, text, { ...how, signal })
     } catch (error) {
       if (!signal.aborted) throw error
+      return undefined
     } finally {
       this.#executed--
     }
@@ -123,7 +144,7 @@ export class Ingress {
     this.#closed.abort()
   }
 
-  /** Undefined if no worker has the graph that the service is for. */
+  /** Undefined if no worker has the graph that the service is for, or an optional handler. */
   async #post(path: string, text: string, how: Sending): Promise<unknown> {
     const { headers = {}, patience, signal: end = this.#closed.signal } = how
     const isEndless = patience === undefined && how.signal === undefined
@@ -137,7 +158,8 @@ export class Ingress {
         const signal = patience === undefined ? end : AbortSignal.timeout(patience)
         const response = await fetch(url, { method: "POST", headers: all, body: text, signal })
         if (response.ok) return parsed(await response.text())
-        if (response.status === 404 && !path.startsWith(`/${this.service}/`)) return undefined
+        const mayMiss = how.isOptional || !path.startsWith(`/${this.service}/`)
+        if (response.status === 404 && mayMiss) return undefined
         problem = new Error(`${response.status} ${(await response.text()).slice(0, 500)}`)
         if (response.status < 500 && response.status !== 404 && response.status !== 429) break
       } catch (error) {
@@ -162,6 +184,7 @@ interface Sending {
   readonly signal?: AbortSignal
   /** Over all nodes. */
   readonly rounds?: number
+  readonly isOptional?: boolean
 }
 
 /** A handler that returns nothing has an empty reply. */

@@ -29,6 +29,7 @@ export function restateDispatcher(ingress: Ingress, clock = systemClock): Dispat
   return {
     activate: (run, at, graph) => ingress.activate({ run, at }, clock.now(), graph),
     execute: (run) => ingress.execute({ run }, clock.now()),
+    start: (run) => ingress.start(run),
     deliver: (mail) => ingress.deliver(mail),
     perform: (task, state) => spreader.perform(task, state),
   }

@@ -34,10 +34,13 @@ export {
 export { type Clock, systemClock } from "./ports/clock.ts"
 export type {
   Dispatcher,
+  EndedRun,
+  RunStart,
   SpreadAction,
   SpreadOutcome,
   SpreadState,
   SpreadTask,
+  StartReply,
 } from "./ports/dispatcher.ts"
 export type { RunEvent } from "./ports/events.ts"
 export {
@@ -250,7 +253,7 @@ export type {
 } from "./run/options.ts"
 export { RunError } from "./run/result.ts"
 export { type EdgeFunctions, Router } from "./run/router.ts"
-export { Run } from "./run/run.ts"
+export { type Demand, Run } from "./run/run.ts"
 export { RunHost } from "./run/run-host.ts"
 export { type RunState, runState } from "./run/run-state.ts"
 export type { SignalOptions, UpdateOptions } from "./run/send-signal.ts"

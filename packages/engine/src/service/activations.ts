@@ -14,20 +14,23 @@ import { type RunId, SuperstepError } from "../core/index.ts"
 import {
   type Clock,
   type ContextOf,
+  type Demand,
   hasEnded,
   type Keeper,
   type Mail,
   type MailOutcome,
   type RunHost,
+  type RunStart,
   runUnknown,
   type SpreadOutcome,
   type SpreadState,
   type SpreadTask,
+  type StartReply,
   type Store,
   type StoredHolder,
   type StoredRun,
 } from "../runtime/index.ts"
-import { performTask, readRun, runOver } from "../runtime/internal.ts"
+import { endedRun, performTask, readRun, runOver } from "../runtime/internal.ts"
 import type { RuntimeProblem } from "./options.ts"
 import type { Programs } from "./programs.ts"
 import type { Sweeper } from "./sweeper.ts"
@@ -49,6 +52,14 @@ const FLUSH = 100
  */
 const IMPATIENT = 0.4
 
+/** Milliseconds until a run that no process has created yet is created here: a process may be on its way, and finds it then. */
+const START_PATIENCE = 1_000
+/**
+ * Milliseconds after which a run is no longer created by the process that it was sent to. Its sender has created it long before, and it may
+ * have been removed since.
+ */
+const START_EXPIRES = 60_000
+
 /** The state in which an activation leaves a run. */
 export interface Rest {
   /** When the run is due by itself, and is to be activated again. Absent: something else has to happen first. */
@@ -67,6 +78,11 @@ export interface RuntimeWorker {
    */
   activate(runId: RunId, at?: number): Promise<Rest>
   /**
+   * Creates a run and executes it here, as `activate` does. `isCreated`: it did not exist. If it cannot be created here, nothing happens:
+   * its sender has to create it.
+   */
+  start(run: RunStart): Promise<StartReply & Rest>
+  /**
    * Has a run that waits take an answer or a signal here, and continues the run. Resolves with the outcome when that is recorded, or
    * with undefined if this process cannot execute the run now. The same mail again has the same outcome.
    */
@@ -78,6 +94,8 @@ export interface RuntimeWorker {
 interface Left extends Rest {
   /** The run executed here, so its next timer has no activation yet. */
   readonly isOwn: boolean
+  /** It ended here. */
+  readonly ended?: RunHost | undefined
 }
 
 export interface ActivationsOptions {
@@ -119,6 +137,23 @@ export class Activations implements RuntimeWorker {
       .finally(() => this.#sending.delete(sent))
     this.#sending.add(sent)
     return true
+  }
+
+  /**
+   * Has another process create the run and execute it. Undefined if none has after a while, or as soon as somebody needs more than its
+   * result: create it, and what is on its way joins it.
+   */
+  async send(run: RunStart, { forMore }: Demand): Promise<StartReply | undefined> {
+    const { clock, keeper } = this.#options
+    const sent = keeper.visits?.start(run)
+    if (sent === undefined) return undefined
+    let cancel: (() => void) | undefined
+    const late = new Promise<void>((resolve) => {
+      cancel = clock.setTimer(clock.now() + START_PATIENCE, resolve)
+    })
+    const reply = await Promise.race([sent, late, forMore])
+    cancel?.()
+    return reply ?? undefined
   }
 
   get graphs(): readonly string[] {
@@ -171,15 +206,40 @@ export class Activations implements RuntimeWorker {
 
   /** `at`: the time that a timer of the run was set to. If the run has another one, that one has its own activation. */
   async activate(runId: RunId, at?: number): Promise<Rest> {
-    this.#options.keeper.checkOpen()
-    this.#options.sweeper.begin()
-    await this.#options.sweeper.look()
+    await this.#ready()
+    const { wakeAt, isOwn, graph } = await this.#during(runId, () => this.#shared(runId))
+    if (graph !== undefined) return { graph }
+    const isStale = at !== undefined && wakeAt !== at && !isOwn
+    return wakeAt === undefined || isStale ? {} : { wakeAt }
+  }
+
+  async start(run: RunStart): Promise<StartReply & Rest> {
+    const { clock, sweeper } = this.#options
+    await this.#ready()
+    const { runId, entry } = run
+    return await this.#during(runId, async () => {
+      const isExpired = clock.now() - entry.at > START_EXPIRES
+      // What fails here is left to the sender, which creates the run as if nobody had been sent for.
+      const failed = (error: unknown) => this.#report(runId, error)
+      const isCreated = isExpired ? undefined : await sweeper.start(run).catch(failed)
+      if (isCreated === undefined) return { isCreated: false }
+      const { isOwn: _, ended, ...rest } = await this.#shared(runId)
+      return { ...rest, isCreated, ended: ended && endedRun(ended.root.machine) }
+    })
+  }
+
+  async #ready(): Promise<void> {
+    const { keeper, sweeper } = this.#options
+    keeper.checkOpen()
+    sweeper.begin()
+    await sweeper.look()
+  }
+
+  /** The run has an activation here meanwhile. */
+  async #during<T>(runId: RunId, act: () => Promise<T>): Promise<T> {
     this.#activated.set(runId, (this.#activated.get(runId) ?? 0) + 1)
     try {
-      const { wakeAt, isOwn, graph } = await this.#shared(runId)
-      if (graph !== undefined) return { graph }
-      const isStale = at !== undefined && wakeAt !== at && !isOwn
-      return wakeAt === undefined || isStale ? {} : { wakeAt }
+      return await act()
     } finally {
       const left = (this.#activated.get(runId) ?? 1) - 1
       if (left === 0) this.#activated.delete(runId)
@@ -188,10 +248,8 @@ export class Activations implements RuntimeWorker {
   }
 
   async deliver(mail: Mail): Promise<MailOutcome | undefined> {
-    const { keeper, sweeper } = this.#options
-    keeper.checkOpen()
-    sweeper.begin()
-    await sweeper.look()
+    const { keeper } = this.#options
+    await this.#ready()
     const outcome = await keeper.handOver(mail, () => this.#hostFor(mail.runId))
     if (keeper.host(mail.runId) !== undefined) this.#continue(mail.runId)
     // It may have been delivered before: the reply to that was lost.
@@ -261,7 +319,7 @@ export class Activations implements RuntimeWorker {
           () => true,
           () => false,
         )
-        if (host.isOver && isDurable) return { isOwn }
+        if (host.isOver && isDurable) return { isOwn, ended: host }
         continue
       }
       const { row, ahead } =

@@ -25,6 +25,7 @@ import {
   type ProgramFlow,
   type RunFlow,
   type RunOptions,
+  type RunStart,
   type Store,
   type StoredRun,
 } from "../runtime/index.ts"
@@ -94,7 +95,7 @@ export interface QueueEnvironment {
 }
 
 /** A run to be created, or an input to be added to one. */
-interface Order {
+export interface Order {
   readonly program: Program
   readonly input: Json
   readonly options: RunOptions
@@ -155,13 +156,16 @@ async function orderOf(
   }
 }
 
-/** A run of a workflow that has limits is started through the same queue: its lanes count it from its claim on. */
-export async function enqueueStarted(
+/**
+ * A run of a workflow that has limits is started through the same queue: its lanes count it from its claim on. So is one that another
+ * process executes.
+ */
+export async function startOrder(
   { keeper, clock }: QueueEnvironment,
   program: Program,
   value: unknown,
   options: RunOptions & { readonly runId: RunId },
-): Promise<RunId> {
+): Promise<Order> {
   const own = ownOptions(program, options)
   if (own.onBusy !== undefined && own.onBusy !== "reject") {
     const where = keeper.dispatcher === undefined ? "for workflows with flow limits" : "with a dispatcher"
@@ -172,10 +176,26 @@ export async function enqueueStarted(
   const input = ownInput(program, value, valueBytesOf(program, own.limits))
   await checkInput(program, input)
   const flow = queuedAs(program, input, {})
-  return await place(keeper, { program, input, options: own, flow, startAt: undefined, now: clock.now() })
+  return { program, input, options: own, flow, startAt: undefined, now: clock.now() }
 }
 
-async function place(keeper: Keeper, order: Order): Promise<RunId> {
+/** The run as data, if another process can create it: nothing has to be counted or read before it begins. */
+export function runStartOf({ program, input, options, flow, now }: Order): RunStart | undefined {
+  const { runId, key, labels, thread } = options
+  if (runId === undefined || thread !== undefined || flow.lanes !== undefined) return undefined
+  const entry = runStarted(program, runId, input, now, {
+    state: options.state,
+    limits: options.limits,
+    timeout: options.timeout ?? program.timeout,
+    budget: options.budget ?? program.budget,
+    trace: options.trace,
+  })
+  const { workflow, graph } = entry
+  return { runId, created: { workflow, graph, key, labels, flow }, entry }
+}
+
+/** Creates a queued run, or merges the input into one, or finds the run that exists. */
+export async function place(keeper: Keeper, order: Order): Promise<RunId> {
   const { name } = order.program.graph
   for (;;) {
     const runId = order.options.runId ?? newRunId()

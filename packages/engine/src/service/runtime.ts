@@ -27,6 +27,7 @@ import {
   currentTelemetry,
   DEFAULT_LEASE,
   type Delivery,
+  type Demand,
   type EscalateOptions,
   type EventType,
   Keeper,
@@ -52,7 +53,15 @@ import {
 } from "../runtime/index.ts"
 import { newRunId } from "../runtime/internal.ts"
 import { Activations, type RuntimeWorker } from "./activations.ts"
-import { type Enqueued, type EnqueueOptions, enqueue, enqueueStarted, isDelayed } from "./enqueue.ts"
+import {
+  type Enqueued,
+  type EnqueueOptions,
+  enqueue,
+  isDelayed,
+  place,
+  runStartOf,
+  startOrder,
+} from "./enqueue.ts"
 import { INTERNAL_QUEUE, ownRuns } from "./internal-runs.ts"
 import { observedTelemetry, type RunObserver } from "./observed-runs.ts"
 import {
@@ -239,13 +248,19 @@ export class Runtime {
     const full = { ...options, runId: options.runId ?? newRunId() }
     const kept = this.#kept()
     const claim = this.#options.dispatcher ? kept.claim : (run: StoredRun) => this.#sweeper.claimStarted(run)
-    const begin = async () => {
+    const begin = async (demand: Demand) => {
       await this.#sweeper.setLimits()
-      const runId = await enqueueStarted(this.#environment, program, input, full)
-      if (this.#activations.dispatch(runId)) return runId
+      const order = await startOrder(this.#environment, program, input, full)
+      const start = demand.isAwaited ? runStartOf(order) : undefined
+      const reply = start && (await this.#activations.send(start, demand))
+      if (reply?.isCreated) return { runId: full.runId, ended: reply.ended }
+      const runId = await place(this.#keeper, order)
+      // The process that the run was sent to is still on its way, or is with it.
+      if (this.#keeper.visits?.of(runId) !== undefined) return { runId }
+      if (this.#activations.dispatch(runId)) return { runId }
       const run = await this.store.run(runId)
       if (run !== undefined) await claim(run)
-      return runId
+      return { runId }
     }
     return Run.queued<Out, State>(program, full, begin, { ...kept, claim })
   }
@@ -318,7 +333,7 @@ export class Runtime {
     const { clock, telemetry, onGraphChange } = this.#environment
     const full = { ...options, store: this.store, clock, telemetry, onGraphChange }
     if (this.#options.dispatcher) {
-      const begin = () => this.#unpause(runId).then(() => runId)
+      const begin = () => this.#unpause(runId).then(() => ({ runId }))
       return Run.queued(program, { ...full, runId }, begin, this.#kept())
     }
     return Run.resume(program, runId, full, this.#kept())

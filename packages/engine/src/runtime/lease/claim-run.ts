@@ -1,5 +1,6 @@
 /** Claims a run for this process, reads it back, and continues, pauses or cancels it. */
 import {
+  isSuperstepError,
   type Machine,
   type RunCancelled,
   type RunId,
@@ -8,10 +9,11 @@ import {
   type RunStatus,
   SuperstepError,
 } from "../../core/index.ts"
-import { omitUndefined } from "../../core/internal.ts"
+import { freezeData, omitUndefined } from "../../core/internal.ts"
 import { EVERY, type LoadedFrame, type LoadedRun, loadRun } from "../journal/load-run.ts"
 import { RunRow } from "../journal/run-row.ts"
 import type { Clock } from "../ports/clock.ts"
+import type { RunStart } from "../ports/dispatcher.ts"
 import type { Program } from "../ports/program.ts"
 import { runNotPaused, runPaused, runTaken, type Store } from "../ports/store.ts"
 import { hasEnded, type JournalRecord, type Lease, runFailure, type StoredRun } from "../ports/stored.ts"
@@ -54,6 +56,37 @@ export async function readRun(
   const isWhole = row !== undefined && row.seq < EVERY && records.at(-1)?.seq === row.seq
   if (!isWhole || row.holder !== undefined) return { row }
   return { row, ahead: { records, hasMail: count > 0 } }
+}
+
+/**
+ * Creates a run and executes it here, under a lease of its own. False if the run exists, as this process or another one has created it
+ * before; undefined if it cannot be created as it is.
+ */
+export async function startRun(
+  program: Program,
+  { runId, created, entry }: RunStart,
+  environment: RunEnvironment,
+): Promise<boolean | undefined> {
+  const { keeper, contextOf } = environment
+  return await keeper.pass(runId, async () => {
+    if (keeper.host(runId) !== undefined) return false
+    await keeper.admit()
+    const { workflow, labels } = created
+    const context = await contextOf?.({ runId, workflow, labels, thread: undefined })
+    const host = new RunHost({ runId, store: keeper.store, labels, context, ...environment })
+    host.create(keeper.newLease(runId), created)
+    keeper.add(host)
+    try {
+      host.start(program, freezeData(entry))
+      await host.durable()
+      return true
+    } catch (error) {
+      keeper.remove(host)
+      if (isSuperstepError(error, "RUN_EXISTS")) return false
+      if (isSuperstepError(error, "KEY_TAKEN")) return undefined
+      throw error
+    }
+  })
 }
 
 /** A run that cannot continue here is released as it was, and the error thrown. Undefined if another process claimed it first. */

@@ -5,9 +5,19 @@
  * A dispatcher decides nothing about runs and stores nothing of them: a lost `activate` delays a run until a process finds it in
  * the store, and a repeated one changes nothing.
  */
-import type { ErrorData, Json, NodeId, RunId, TaskId, Usage } from "../../core/index.ts"
+import type {
+  ErrorData,
+  Json,
+  NodeId,
+  RunId,
+  RunStarted,
+  RunStatus,
+  TaskId,
+  Undelivered,
+  Usage,
+} from "../../core/index.ts"
 import type { LogLevel } from "./program.ts"
-import type { Labels, Mail, MailOutcome } from "./stored.ts"
+import type { Labels, Mail, MailOutcome, RunCreated } from "./stored.ts"
 
 export interface Dispatcher {
   /**
@@ -21,6 +31,11 @@ export interface Dispatcher {
    */
   execute?(runId: RunId): Promise<void>
   /**
+   * Has some process call `runtime.worker.start(run)`, and resolves with its reply. Undefined if no process takes it: it may still
+   * arrive, and joins the run then if that was created otherwise. Absent: runs are created before a process is sent for.
+   */
+  start?(run: RunStart): Promise<StartReply | undefined>
+  /**
    * Has some process call `runtime.worker.deliver(mail)`, and resolves with its outcome. Undefined if no process took it in time: it
    * may still arrive, and changes nothing then if it was delivered otherwise. Absent: mail is delivered through the store.
    */
@@ -31,6 +46,32 @@ export interface Dispatcher {
    * their run does.
    */
   perform?(task: SpreadTask, state: () => SpreadState): Promise<SpreadOutcome>
+}
+
+/** A run that does not exist yet, as data. */
+export interface RunStart {
+  readonly runId: RunId
+  readonly created: RunCreated
+  readonly entry: RunStarted
+}
+
+/** Sent when the run has ended or waits, or is not executed by that process. */
+export interface StartReply {
+  /** False: the process did not create the run, which may exist. */
+  readonly isCreated: boolean
+  /** Absent: the store has more to tell. */
+  readonly ended?: EndedRun | undefined
+}
+
+/** The end of a run, as the store has it too. */
+export interface EndedRun {
+  readonly status: RunStatus
+  readonly outputs: readonly Json[]
+  readonly state: { readonly [channel: string]: Json }
+  readonly error?: ErrorData | undefined
+  readonly undelivered: readonly Undelivered[]
+  readonly usage: Usage
+  readonly supersteps: number
 }
 
 /** An attempt at a task, as data. */

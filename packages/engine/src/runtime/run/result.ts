@@ -7,9 +7,10 @@ import {
   type RunId,
   SuperstepError,
 } from "../../core/index.ts"
-import { failedAs } from "../../core/internal.ts"
+import { failedAs, freezeData, jsonSize } from "../../core/internal.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
+import type { EndedRun } from "../ports/dispatcher.ts"
 import { outerId } from "../ports/events.ts"
 import type { OpenWait, RunResult } from "./options.ts"
 
@@ -40,6 +41,33 @@ export function resultOf(
 export function loadedResult({ runId, frames }: LoadedRun): RunResult {
   const { machine } = frames.get("") as { machine: Machine }
   return resultOf(runId, machine, { requests: requestsOf(frames), waits: waitsOf(frames) })
+}
+
+/** Bytes of an end that travels with a reply: a larger one is read from the store. */
+const MAX_ENDED = 262_144
+
+/** The end of a run, for another process. Undefined if it is large. */
+export function endedRun(machine: Machine): EndedRun | undefined {
+  const { status, outputs, error, undelivered, usage, superstep: supersteps } = machine
+  const ended = { status, outputs, state: machine.allState(), error, undelivered, usage, supersteps }
+  return jsonSize(ended) > MAX_ENDED ? undefined : ended
+}
+
+/** The result of a run that another process brought to its end. */
+export function endedResult(runId: RunId, { error, ...ended }: EndedRun): RunResult {
+  const { status, outputs, state, undelivered, usage, supersteps } = freezeData(ended)
+  return {
+    runId,
+    status: status as RunResult["status"],
+    outputs: outputs.slice(),
+    state,
+    ...(error && { error: endingError(error) }),
+    requests: [],
+    waits: [],
+    undelivered,
+    usage,
+    supersteps,
+  }
 }
 
 /** The open questions of all frames, under ids that are unique in the run. */

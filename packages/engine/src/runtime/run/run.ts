@@ -8,8 +8,9 @@ import { checkThreadState, lastingState, type ThreadAtStart, threadAtStart } fro
 import { type ContextOf, claimAndRestoreRun, type RunEnvironment, runUnknown } from "../lease/claim-run.ts"
 import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
 import type { Keeper } from "../lease/keeper.ts"
+import type { EndedRun } from "../ports/dispatcher.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
-import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
+import { andThen, deferred, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { AnyState, Program } from "../ports/program.ts"
 import type { EscalateOptions } from "../ports/stored.ts"
 import { ownValue } from "../ports/values.ts"
@@ -17,7 +18,7 @@ import { environmentOf, type HandleEnvironment, type Kept } from "./handle-envir
 import type { CancelOptions, PauseOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts"
 import { newRunId } from "./options.ts"
 import { escalateCommand } from "./question.ts"
-import { RunError } from "./result.ts"
+import { endedResult, RunError } from "./result.ts"
 import { resumeRun } from "./resume-run.ts"
 import { RunHost } from "./run-host.ts"
 import {
@@ -40,6 +41,21 @@ import {
 } from "./start.ts"
 
 const NEVER = () => {}
+
+/** What callers of a run want while it is being created. */
+export interface Demand {
+  /** Somebody awaits the result. */
+  readonly isAwaited: boolean
+  /** Resolves when somebody needs more of the run than its result. */
+  readonly forMore: Promise<void>
+}
+
+/** A run that was created. */
+export interface Begun {
+  readonly runId: RunId
+  /** It has ended already. */
+  readonly ended?: EndedRun | undefined
+}
 
 /**
  * A promise that you can await again: a run that waited for a person has another result after the answer. So `then` asks the
@@ -64,6 +80,9 @@ export class Run<Out = unknown, State = AnyState>
   #stream: EventStream | undefined
   /** Resolves when the run has begun; rejects when it could not. Undefined: it began at once. */
   #begun: Promise<void> | undefined
+  /** Set where it matters: while another process may create the run. */
+  #demand: { isAwaited: boolean; forMore: Promise<void>; needMore(): void } | undefined
+  #ended: RunResult<Out, State> | undefined
 
   private constructor(program: Program | undefined, id: RunId, environment: HandleEnvironment) {
     super(NEVER)
@@ -147,16 +166,21 @@ export class Run<Out = unknown, State = AnyState>
     )
   }
 
-  /** A run that `enqueue` creates, and that is claimed when its limits admit it. */
+  /** A run that `enqueue` creates, and that is claimed when its limits admit it. It may have another process create and execute it. */
   static queued<Out, State = AnyState>(
     program: Program,
     options: RunOptions & { readonly runId: RunId },
-    enqueue: () => Promise<RunId>,
+    enqueue: (demand: Demand) => Promise<Begun>,
     kept: Kept,
   ): Run<Out, State> {
     const run = new Run<Out, State>(program, options.runId, environmentOf(options, kept))
+    const { promise: forMore, resolve: needMore } = deferred()
+    const demand = { isAwaited: false, forMore, needMore }
+    run.#demand = demand
     run.#begin(async () => {
-      run.#id = await enqueue()
+      const { runId, ended } = await enqueue(demand)
+      run.#id = runId
+      run.#ended = ended && (endedResult(runId, ended) as RunResult<Out, State>)
       run.#follow()
     }, options.signal)
     return run
@@ -320,7 +344,7 @@ export class Run<Out = unknown, State = AnyState>
 
   /** Resolves with the id of the run when the store has it: new, queued or joined. Rejects if the run could not begin. */
   async stored(): Promise<RunId> {
-    await this.#begun
+    await this.#hasBegun()
     if (this.#host?.isStored === false) await this.#host.durable()
     return this.id
   }
@@ -330,10 +354,18 @@ export class Run<Out = unknown, State = AnyState>
    * limit: check `status`.
    */
   get result(): Promise<RunResult<Out, State>> {
+    if (this.#demand !== undefined) this.#demand.isAwaited = true
     return this.#begun === undefined ? this.#currentResult() : this.#begun.then(() => this.#currentResult())
   }
 
+  /** Needs the run in the store. */
+  #hasBegun(): Promise<void> | undefined {
+    this.#demand?.needMore()
+    return this.#begun
+  }
+
   #currentResult(): Promise<RunResult<Out, State>> {
+    if (this.#ended !== undefined) return Promise.resolve(this.#ended)
     const result = this.#current().result() as Promise<RunResult<Out, State>>
     if (this.#environment.claim === undefined) return result
     return result.catch((error) => {
@@ -371,8 +403,9 @@ export class Run<Out = unknown, State = AnyState>
       // Awaiting the run shows the outcome.
       else current.cancel(reason).catch(() => undefined)
     }
-    if (this.#begun === undefined) cancel()
-    else this.#begun.then(cancel, () => undefined)
+    const begun = this.#hasBegun()
+    if (begun === undefined) cancel()
+    else begun.then(cancel, () => undefined)
   }
 
   /**
@@ -380,7 +413,7 @@ export class Run<Out = unknown, State = AnyState>
    * did not answer within `timeout`; it cancels the run when it reads its mail.
    */
   async cancelled(reason?: string, options: CancelOptions = {}): Promise<Delivery> {
-    await this.#begun
+    await this.#hasBegun()
     return await this.#wherever(async (run) => {
       if (run instanceof FollowedRun) return await run.cancel(reason, options.timeout)
       await run.cancel(reason)
@@ -416,7 +449,7 @@ export class Run<Out = unknown, State = AnyState>
     done: string,
     change: (run: RunHost | FollowedRun) => Promise<Delivery>,
   ): Promise<Delivery> {
-    await this.#begun
+    await this.#hasBegun()
     try {
       return await this.#wherever(change)
     } catch (error) {
@@ -437,7 +470,7 @@ export class Run<Out = unknown, State = AnyState>
     // Copied before anything is awaited: the caller may reuse it. The process that takes it knows its size limit.
     const anySize = { runId: this.id, valueBytes: Number.POSITIVE_INFINITY }
     const owned = ownValue(value, anySize, () => `The answer to request "${id}"`)
-    if (this.#begun !== undefined) await this.#begun
+    if (this.#begun !== undefined) await this.#hasBegun()
     return await this.#wherever(async (run) => (await run.respond(id, owned, options.by)) ?? "taken")
   }
 
@@ -447,7 +480,7 @@ export class Run<Out = unknown, State = AnyState>
    */
   async escalate(id: RequestId, options: EscalateOptions): Promise<Delivery> {
     const command = escalateCommand(id, options)
-    if (this.#begun !== undefined) await this.#begun
+    if (this.#begun !== undefined) await this.#hasBegun()
     return await this.#wherever(async (run) => (await run.escalate(command)) ?? "taken")
   }
 
@@ -457,7 +490,7 @@ export class Run<Out = unknown, State = AnyState>
    */
   async signal(name: string, value?: unknown, options: SignalOptions = {}): Promise<Delivery> {
     const signal = ownSignal(this.id, name, value, options)
-    if (this.#begun !== undefined) await this.#begun
+    if (this.#begun !== undefined) await this.#hasBegun()
     return await this.#send(signal)
   }
 
@@ -478,7 +511,7 @@ export class Run<Out = unknown, State = AnyState>
   async update<Reply = unknown>(name: string, value?: unknown, options: UpdateOptions = {}): Promise<Reply> {
     const signal = ownSignal(this.id, name, value, options)
     const deadline = deadlineOf(name, options, this.#environment.clock)
-    if (this.#begun !== undefined) await this.#begun
+    if (this.#begun !== undefined) await this.#hasBegun()
     await this.#send(signal)
     return (await this.#wherever((run) => run.replyTo(signal.id, deadline))) as Reply
   }
@@ -498,7 +531,7 @@ export class Run<Out = unknown, State = AnyState>
   async *events(
     options: { readonly after?: number | undefined } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
-    await this.#begun
+    await this.#hasBegun()
     const { after } = options
     const host = this.#current()
     if (host instanceof FollowedRun) {
@@ -571,7 +604,7 @@ export class Run<Out = unknown, State = AnyState>
   }
 
   async *#fromFirst(): AsyncGenerator<RunEvent, void, undefined> {
-    await this.#begun
+    await this.#hasBegun()
     const host = this.#host
     if (this.#stream !== undefined) yield* this.#stream
     else if (host === undefined || host.store !== undefined) yield* this.events({ after: 0 })
