@@ -253,7 +253,7 @@ export type {
 } from "./run/options.ts"
 export { RunError } from "./run/result.ts"
 export { type EdgeFunctions, Router } from "./run/router.ts"
-export { type Demand, Run } from "./run/run.ts"
+export { Run } from "./run/run.ts"
 export { RunHost } from "./run/run-host.ts"
 export { type RunState, runState } from "./run/run-state.ts"
 export type { SignalOptions, UpdateOptions } from "./run/send-signal.ts"

@@ -19,6 +19,7 @@ export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "./p
 export { runOver } from "./ports/store.ts"
 export { hasLimits } from "./ports/stored.ts"
 export { ownGiven, type Validated, validate } from "./ports/values.ts"
+export type { Begun, Demand } from "./run/handle-environment.ts"
 export { HandlerKeys } from "./run/handler-keys.ts"
 export { isOptions, newRunId, type OptionNames, shown, unknownOption } from "./run/options.ts"
 export { endedRun, requestsOf, waitsOf } from "./run/result.ts"

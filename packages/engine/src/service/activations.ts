@@ -10,15 +10,13 @@
  *    dispatched it may lose sight of that process, and need not know whether it is alive.
  * A3 Activations of one run share one loop in this process.
  */
-import { type RunId, SuperstepError } from "../core/index.ts"
+import { graphData, type RunId, SuperstepError } from "../core/index.ts"
 import {
-  type Clock,
-  type ContextOf,
-  type Demand,
   hasEnded,
   type Keeper,
   type Mail,
   type MailOutcome,
+  type RunEnvironment,
   type RunHost,
   type RunStart,
   runUnknown,
@@ -30,7 +28,16 @@ import {
   type StoredHolder,
   type StoredRun,
 } from "../runtime/index.ts"
-import { endedRun, performTask, readRun, runOver } from "../runtime/internal.ts"
+import {
+  type Begun,
+  type Demand,
+  endedRun,
+  performTask,
+  readRun,
+  runOver,
+  startRun,
+} from "../runtime/internal.ts"
+import { type Order, runStartOf } from "./enqueue.ts"
 import type { RuntimeProblem } from "./options.ts"
 import type { Programs } from "./programs.ts"
 import type { Sweeper } from "./sweeper.ts"
@@ -98,10 +105,9 @@ interface Left extends Rest {
   readonly ended?: RunHost | undefined
 }
 
-export interface ActivationsOptions {
-  readonly keeper: Keeper
-  readonly clock: Clock
-  readonly contextOf?: ContextOf | undefined
+export interface ActivationsOptions extends Pick<RunEnvironment, "keeper" | "clock" | "contextOf"> {
+  /** Of runs that begin here: its telemetry may be replaced. */
+  readonly environment: RunEnvironment
   readonly programs: Programs
   readonly sweeper: Sweeper
   readonly lease: number
@@ -140,20 +146,21 @@ export class Activations implements RuntimeWorker {
   }
 
   /**
-   * Has another process create the run and execute it. Undefined if none has after a while, or as soon as somebody needs more than its
-   * result: create it, and what is on its way joins it.
+   * Has another process create a run that is only awaited, and execute it. Undefined if none has after a while, or as soon as somebody
+   * needs more than the result: create it, and what is on its way joins it.
    */
-  async send(run: RunStart, { forMore }: Demand): Promise<StartReply | undefined> {
+  async send(order: Order, { isAwaited, more }: Demand): Promise<Begun | undefined> {
     const { clock, keeper } = this.#options
-    const sent = keeper.visits?.start(run)
-    if (sent === undefined) return undefined
+    const run = isAwaited ? runStartOf(order) : undefined
+    const sent = run && keeper.visits?.start(run)
+    if (run === undefined || sent === undefined) return undefined
     let cancel: (() => void) | undefined
     const late = new Promise<void>((resolve) => {
       cancel = clock.setTimer(clock.now() + START_PATIENCE, resolve)
     })
-    const reply = await Promise.race([sent, late, forMore])
+    const reply = await Promise.race([sent, late, more.promise])
     cancel?.()
-    return reply ?? undefined
+    return reply?.isCreated ? { runId: run.runId, ended: reply.ended } : undefined
   }
 
   get graphs(): readonly string[] {
@@ -214,18 +221,29 @@ export class Activations implements RuntimeWorker {
   }
 
   async start(run: RunStart): Promise<StartReply & Rest> {
-    const { clock, sweeper } = this.#options
+    const { clock } = this.#options
     await this.#ready()
     const { runId, entry } = run
     return await this.#during(runId, async () => {
       const isExpired = clock.now() - entry.at > START_EXPIRES
       // What fails here is left to the sender, which creates the run as if nobody had been sent for.
       const failed = (error: unknown) => this.#report(runId, error)
-      const isCreated = isExpired ? undefined : await sweeper.start(run).catch(failed)
+      const isCreated = isExpired ? undefined : await this.#create(run).catch(failed)
       if (isCreated === undefined) return { isCreated: false }
       const { isOwn: _, ended, ...rest } = await this.#shared(runId)
       return { ...rest, isCreated, ended: ended && endedRun(ended.root.machine) }
     })
+  }
+
+  /** False if the run exists; undefined if another process has to execute it, or it has to be queued. */
+  async #create(start: RunStart): Promise<boolean | undefined> {
+    const { programs, sweeper, environment } = this.#options
+    const run = { ...start.created, runId: start.runId, status: "queued" } as StoredRun
+    if (!programs.has(run.workflow)) await programs.refresh()
+    if (!programs.has(run.workflow) || sweeper.isElsewhere(run) || !sweeper.isNext(run)) return undefined
+    const program = await programs.of(run)
+    if (program === undefined || graphData(program.graph).hash !== run.graph) return undefined
+    return await startRun(program, start, environment)
   }
 
   async #ready(): Promise<void> {

@@ -27,7 +27,6 @@ import {
   currentTelemetry,
   DEFAULT_LEASE,
   type Delivery,
-  type Demand,
   type EscalateOptions,
   type EventType,
   Keeper,
@@ -51,17 +50,9 @@ import {
   type Telemetry,
   type UpdateOptions,
 } from "../runtime/index.ts"
-import { newRunId } from "../runtime/internal.ts"
+import { type Demand, newRunId } from "../runtime/internal.ts"
 import { Activations, type RuntimeWorker } from "./activations.ts"
-import {
-  type Enqueued,
-  type EnqueueOptions,
-  enqueue,
-  isDelayed,
-  place,
-  runStartOf,
-  startOrder,
-} from "./enqueue.ts"
+import { type Enqueued, type EnqueueOptions, enqueue, isDelayed, place, startOrder } from "./enqueue.ts"
 import { INTERNAL_QUEUE, ownRuns } from "./internal-runs.ts"
 import { observedTelemetry, type RunObserver } from "./observed-runs.ts"
 import {
@@ -150,6 +141,7 @@ export class Runtime {
     })
     this.#activations = new Activations({
       ...this.#environment,
+      environment: this.#environment,
       programs: this.#programs,
       sweeper: this.#sweeper,
       lease: options.lease ?? DEFAULT_LEASE,
@@ -251,9 +243,8 @@ export class Runtime {
     const begin = async (demand: Demand) => {
       await this.#sweeper.setLimits()
       const order = await startOrder(this.#environment, program, input, full)
-      const start = demand.isAwaited ? runStartOf(order) : undefined
-      const reply = start && (await this.#activations.send(start, demand))
-      if (reply?.isCreated) return { runId: full.runId, ended: reply.ended }
+      const begun = await this.#activations.send(order, demand)
+      if (begun !== undefined) return begun
       const runId = await place(this.#keeper, order)
       // The process that the run was sent to is still on its way, or is with it.
       if (this.#keeper.visits?.of(runId) !== undefined) return { runId }

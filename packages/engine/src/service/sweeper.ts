@@ -17,7 +17,6 @@ import {
   type Program,
   type RunEnvironment,
   type RunHost,
-  type RunStart,
   restoreClaimed,
   restoreRun,
   runQuarantined,
@@ -25,7 +24,7 @@ import {
   SUSPECT,
   TICK,
 } from "../runtime/index.ts"
-import { deferred, hasLimits, type ReadAhead, Signal, startRun } from "../runtime/internal.ts"
+import { deferred, hasLimits, type ReadAhead, Signal } from "../runtime/internal.ts"
 import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
 import { eventsKeptFrom, prunePolicy } from "./options.ts"
 import type { Programs } from "./programs.ts"
@@ -427,7 +426,7 @@ export class Sweeper {
 
   /** The same for somebody who asks for the run. One under suspicion waits until it is tried, a queued one for its turn. */
   async claimFor(run: StoredRun, ahead?: ReadAhead): Promise<RunHost | undefined> {
-    const isPlain = run.status !== "queued" || this.#isNext(run)
+    const isPlain = run.status !== "queued" || this.isNext(run)
     if (isPlain && run.takeovers < SUSPECT) return await this.claim(run, ahead)
     const isInTurn = run.status === "queued" && this.#serves(run) && this.#trial?.isAlone !== true
     const found = isInTurn ? await this.#claimTogether() : nothing()
@@ -435,22 +434,8 @@ export class Sweeper {
     return found.resumed.get(run.runId) ?? this.#keeper.host(run.runId)
   }
 
-  /**
-   * Creates and executes a run that a dispatcher brought here. False if it exists; undefined if another process has to do it, or it has to
-   * be queued.
-   */
-  async start(start: RunStart): Promise<boolean | undefined> {
-    const { runId, created } = start
-    const run = { ...created, runId, status: "queued" } as StoredRun
-    if (!this.#programs.has(run.workflow)) await this.#programs.refresh()
-    if (!this.#programs.has(run.workflow) || this.isElsewhere(run) || !this.#isNext(run)) return undefined
-    const program = await this.#programs.of(run)
-    if (program === undefined || graphData(program.graph).hash !== run.graph) return undefined
-    return await startRun(program, start, this.#environment)
-  }
-
   /** A dispatcher brought this queued run here, and nothing has to be counted or ordered before it begins. */
-  #isNext(run: StoredRun): boolean {
+  isNext(run: StoredRun): boolean {
     if (this.#options.onClaimed === undefined || this.#isDraining || !this.#serves(run)) return false
     return !hasLimits(run) && this.#keeper.places === undefined && this.#trial?.isAlone !== true
   }

@@ -48,14 +48,25 @@ export async function readRun(
   store: Store,
   runId: RunId,
 ): Promise<{ readonly row: StoredRun | undefined; readonly ahead?: ReadAhead | undefined }> {
-  const [row, records, { count }] = await Promise.all([
-    store.run(runId),
-    store.read(runId, 0, EVERY),
+  const [{ row, records }, { count }] = await Promise.all([
+    readShortRun(store, runId),
     store.mailAmount(runId),
   ])
-  const isWhole = row !== undefined && row.seq < EVERY && records.at(-1)?.seq === row.seq
-  if (!isWhole || row.holder !== undefined) return { row }
+  if (records === undefined || row?.holder !== undefined) return { row }
   return { row, ahead: { records, hasMail: count > 0 } }
+}
+
+/** The row of a run, and all its records if they are few and end where the row says. Both are read at once. */
+export async function readShortRun(
+  store: Store,
+  runId: RunId,
+): Promise<{
+  readonly row: StoredRun | undefined
+  readonly records?: readonly JournalRecord[] | undefined
+}> {
+  const [row, records] = await Promise.all([store.run(runId), store.read(runId, 0, EVERY)])
+  const isWhole = row !== undefined && row.seq < EVERY && records.at(-1)?.seq === row.seq
+  return { row, records: isWhole ? records : undefined }
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   type EscalateCommand,
   hasEnded,
   IN_FLIGHT,
+  type JournalRecord,
   type Mail,
   type StoredRequest,
   type StoredRun,
@@ -32,13 +33,22 @@ import { loadedResult } from "../run/result.ts"
 import type { RunHost } from "../run/run-host.ts"
 import { MAX_BUFFERED, noReply, replyTimeout } from "../run/run-signals.ts"
 import { signalInvalid } from "../run/signal-wait.ts"
-import { cancelFree, changePauseOfFree, type PauseChange, runQuarantined, runUnknown } from "./claim-run.ts"
+import {
+  cancelFree,
+  changePauseOfFree,
+  type PauseChange,
+  readShortRun,
+  runQuarantined,
+  runUnknown,
+} from "./claim-run.ts"
 import { FollowedEvents, type FollowedEventsOptions, LOOK } from "./followed-events.ts"
 import { LEFT } from "./handed-mail.ts"
 import type { Keeper } from "./keeper.ts"
 
 /** Milliseconds until the first look for what another process was sent for; each later pause is twice as long. */
 const FIRST_LOOK = 2
+/** How many looks read the journal along with the row: a run that another process was sent for often ends at once. */
+const WHOLE_LOOKS = 3
 /** Milliseconds between two looks, at most, while a process that was sent for is with the run: its departure is noticed. */
 const VISITED_LOOK = 2_000
 const ANY = ["open", "delivering", "answered", "expired", "withdrawn"] as const
@@ -112,8 +122,10 @@ export class FollowedRun {
     for (let turn = 0; ; turn++) {
       const here = await this.#here()
       if (here !== undefined) return await here.result()
-      const row = await this.#row()
-      if (hasEnded(row)) return await this.#fold(row)
+      const isWhole = this.#keeper.visits !== undefined && turn < WHOLE_LOOKS
+      const found = isWhole ? await readShortRun(this.#keeper.store, this.id) : undefined
+      const row = found?.row ?? (await this.#row())
+      if (hasEnded(row)) return await this.#fold(row, found?.records)
       if (row.status === "quarantined") throw runQuarantined(row)
       if (row.status === "paused" && (!row.executing || !(await this.#keeper.isHeldElsewhere(row)))) {
         return await this.#fold(row)
@@ -145,8 +157,8 @@ export class FollowedRun {
     return status === "running" || status === "queued"
   }
 
-  async #fold({ seq }: StoredRun): Promise<RunResult> {
-    const run = await loadRun(this.#keeper.store, this.id, undefined, seq)
+  async #fold({ seq }: StoredRun, records?: readonly JournalRecord[]): Promise<RunResult> {
+    const run = await loadRun(this.#keeper.store, this.id, undefined, seq, records)
     if (run === undefined) throw runUnknown(this.id)
     return loadedResult(run)
   }

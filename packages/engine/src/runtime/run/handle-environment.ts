@@ -1,8 +1,11 @@
 /** The environment of a run's handle: the keeper of its store, the clock, telemetry, and how to claim the run. */
+import type { RunId } from "../../core/index.ts"
 import type { RunEnvironment } from "../lease/claim-run.ts"
 import type { Keeper } from "../lease/keeper.ts"
 import { keeperOf } from "../lease/store-keeper.ts"
 import { systemClock } from "../ports/clock.ts"
+import type { EndedRun } from "../ports/dispatcher.ts"
+import { deferred } from "../ports/maybe-promise.ts"
 import type { StoredRun } from "../ports/stored.ts"
 import { currentTelemetry } from "../ports/telemetry.ts"
 import type { ResumeOptions, RunOptions } from "./options.ts"
@@ -10,6 +13,21 @@ import type { RunHost } from "./run-host.ts"
 
 /** Loads a run into this process. */
 type ClaimRun = (run: StoredRun) => Promise<RunHost | undefined>
+
+/** What callers of a run want while it is being created. */
+export class Demand {
+  /** Somebody awaits the result. */
+  isAwaited = false
+  /** Resolves when somebody needs more of the run than its result. */
+  readonly more = deferred()
+}
+
+/** A run that was created. */
+export interface Begun {
+  readonly runId: RunId
+  /** It has ended already. */
+  readonly ended?: EndedRun | undefined
+}
 
 /** A runtime's own keeper, claim function and contexts. */
 export type Kept = Pick<HandleEnvironment, "keeper" | "claim" | "contextOf">

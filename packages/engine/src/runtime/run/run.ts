@@ -8,13 +8,12 @@ import { checkThreadState, lastingState, type ThreadAtStart, threadAtStart } fro
 import { type ContextOf, claimAndRestoreRun, type RunEnvironment, runUnknown } from "../lease/claim-run.ts"
 import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
 import type { Keeper } from "../lease/keeper.ts"
-import type { EndedRun } from "../ports/dispatcher.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
-import { andThen, deferred, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
+import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { AnyState, Program } from "../ports/program.ts"
 import type { EscalateOptions } from "../ports/stored.ts"
 import { ownValue } from "../ports/values.ts"
-import { environmentOf, type HandleEnvironment, type Kept } from "./handle-environment.ts"
+import { type Begun, Demand, environmentOf, type HandleEnvironment, type Kept } from "./handle-environment.ts"
 import type { CancelOptions, PauseOptions, ResumeOptions, RunOptions, RunResult } from "./options.ts"
 import { newRunId } from "./options.ts"
 import { escalateCommand } from "./question.ts"
@@ -42,21 +41,6 @@ import {
 
 const NEVER = () => {}
 
-/** What callers of a run want while it is being created. */
-export interface Demand {
-  /** Somebody awaits the result. */
-  readonly isAwaited: boolean
-  /** Resolves when somebody needs more of the run than its result. */
-  readonly forMore: Promise<void>
-}
-
-/** A run that was created. */
-export interface Begun {
-  readonly runId: RunId
-  /** It has ended already. */
-  readonly ended?: EndedRun | undefined
-}
-
 /**
  * A promise that you can await again: a run that waited for a person has another result after the answer. So `then` asks the
  * run, and the underlying promise never settles: an unawaited run raises no unhandled rejection.
@@ -81,7 +65,7 @@ export class Run<Out = unknown, State = AnyState>
   /** Resolves when the run has begun; rejects when it could not. Undefined: it began at once. */
   #begun: Promise<void> | undefined
   /** Set where it matters: while another process may create the run. */
-  #demand: { isAwaited: boolean; forMore: Promise<void>; needMore(): void } | undefined
+  #demand: Demand | undefined
   #ended: RunResult<Out, State> | undefined
 
   private constructor(program: Program | undefined, id: RunId, environment: HandleEnvironment) {
@@ -174,8 +158,7 @@ export class Run<Out = unknown, State = AnyState>
     kept: Kept,
   ): Run<Out, State> {
     const run = new Run<Out, State>(program, options.runId, environmentOf(options, kept))
-    const { promise: forMore, resolve: needMore } = deferred()
-    const demand = { isAwaited: false, forMore, needMore }
+    const demand = new Demand()
     run.#demand = demand
     run.#begin(async () => {
       const { runId, ended } = await enqueue(demand)
@@ -360,7 +343,7 @@ export class Run<Out = unknown, State = AnyState>
 
   /** Needs the run in the store. */
   #hasBegun(): Promise<void> | undefined {
-    this.#demand?.needMore()
+    this.#demand?.more.resolve()
     return this.#begun
   }
 
