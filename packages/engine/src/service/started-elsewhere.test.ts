@@ -85,10 +85,10 @@ test("a run that is only awaited is created by the worker, never queued, and end
 test("a run that fails there has the same error as one that is read from the store", async () => {
   const app = application()
   const run = app.runtime.start(double, -1)
-  const [told, read] = [await run.result, await app.runtime.get(run.id).result]
-  expect(told.status).toBe("failed")
-  expect(told.error).toMatchObject({ code: "ERROR", node: "double" })
-  expect(told.error?.message).toBe(read.error?.message)
+  const [sent, read] = [await run.result, await app.runtime.get(run.id).result]
+  expect(sent.status).toBe("failed")
+  expect(sent.error).toMatchObject({ code: "ERROR", node: "double" })
+  expect(sent.error?.message).toBe(read.error?.message)
   await expect(run).rejects.toMatchObject({ code: "ERROR", node: "double" })
   await app.close()
 })
