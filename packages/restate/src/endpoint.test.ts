@@ -17,9 +17,9 @@ test("a fetch handler describes the service to Restate", async () => {
     services: { name: string; handlers: { name: string }[] }[]
   }
   expect(services.map(({ name, handlers }) => [name, handlers.map((one) => one.name).sort()])).toEqual([
-    ["mine", ["activate", "deliver", "perform"]],
+    ["mine", ["activate", "deliver", "perform", "start"]],
     // Runs of this version come here for as long as it is registered.
-    [expect.stringMatching(/^mine\.[0-9a-f]+$/), ["activate", "deliver", "perform"]],
+    [expect.stringMatching(/^mine\.[0-9a-f]+$/), ["activate", "deliver", "perform", "start"]],
   ])
   await endpoint.close()
 })
