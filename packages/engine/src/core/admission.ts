@@ -7,7 +7,7 @@ import { nodeOverBudget, overBudget } from "./budget.ts"
 import { Fifo, pushSized } from "./collections.ts"
 import { emit, watched } from "./emit.ts"
 import type { GraphNode } from "./graph.ts"
-import { type Gate, type MachineState, type MapRun, nodeState, Task } from "./state.ts"
+import { extrasOf, type Gate, type MachineState, type MapRun, nodeState, Task } from "./state.ts"
 
 export function admit(m: MachineState, task: Task): void {
   const { index } = task.node
@@ -41,7 +41,7 @@ export function admitItems(m: MachineState, map: MapRun): void {
     const task = new Task(map.id + item, worker, message, map.from, map.superstep, map.knownAt)
     task.map = map
     task.item = item
-    task.traces = map.traces
+    if (map.traces !== undefined) extrasOf(task).traces = map.traces
     map.active++
     m.tasks.add(task)
     admitToRun(m, task)

@@ -12,7 +12,7 @@ import { checkFinished, checkKeyFree } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
-import { isLive, type MachineState, nodeState, type Task, type TaskEnd } from "./state.ts"
+import { extrasOf, isLive, type MachineState, nodeState, type Task, type TaskEnd } from "./state.ts"
 import { retryTimer, setTimer, stopWaiting } from "./waiting.ts"
 import { openRequest, withdrawWaits } from "./waits.ts"
 
@@ -48,9 +48,11 @@ function end(m: MachineState, task: Task, ended: TaskEnd): void {
   m.open--
   vacate(m, task)
   task.status = "over"
-  task.memo = undefined
-  task.starts = undefined
-  task.failures = undefined
+  if (task.extras !== undefined) {
+    task.extras.memo = undefined
+    task.extras.starts = undefined
+    task.extras.failures = undefined
+  }
   task.ended = ended
   if (!takeResult(task)) m.finished = pushSized(m.finished, task)
   stopWaiting(m)
@@ -107,8 +109,10 @@ function retry(m: MachineState, task: Task, delay: number): void {
   }
   vacateRun(m, task)
   task.attempt++
-  task.failures = undefined
-  task.left = undefined
+  if (task.extras !== undefined) {
+    task.extras.failures = undefined
+    task.extras.left = undefined
+  }
   task.status = "backoff"
   if (delay === 0) admitToRun(m, task)
   else setTimer(m, retryTimer(task.id), m.now + delay)
@@ -121,8 +125,9 @@ export function recordStep(m: MachineState, task: Task, entry: StepRecorded): vo
   checkKeyFree(task, key)
   task.starts?.delete(key)
   endReservation(m, task, key, settles === true)
-  task.memo ??= new Map()
-  task.memo.set(key, value)
+  const extras = extrasOf(task)
+  extras.memo ??= new Map()
+  extras.memo.set(key, value)
   if (watched(m)) {
     const more = details === undefined ? undefined : { details }
     emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value, ...more })

@@ -15,7 +15,7 @@ import type { StepStarted } from "./entries.ts"
 import { checkKeyFree } from "./entry-checks.ts"
 import type { ErrorData } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
-import { type MachineState, nodeState, type Reservation, type Task } from "./state.ts"
+import { extrasOf, type MachineState, nodeState, type Reservation, type Task } from "./state.ts"
 import {
   addUsage,
   amountOf,
@@ -141,8 +141,9 @@ export function countAlso(m: MachineState, task: Task, also: readonly SourcedUsa
 export function startStep(m: MachineState, task: Task, entry: StepStarted): void {
   const { key, usage, source, isRaise, spent } = entry
   checkKeyFree(task, key)
-  task.starts ??= new Set()
-  task.starts.add(key)
+  const extras = extrasOf(task)
+  extras.starts ??= new Set()
+  extras.starts.add(key)
   reserve(m, { task, key, usage, source, spent }, isRaise === true)
 }
 

@@ -2,7 +2,7 @@
 
 import { pushSized, putEntry, removeEntry } from "./collections.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
-import { nodeNamed } from "./entry-checks.ts"
+import { targetNamed } from "./entry-checks.ts"
 import type { ErrorData } from "./errors.ts"
 import type { GraphJoin, GraphMap, GraphNode } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
@@ -45,8 +45,7 @@ export function reportUnrouted(m: MachineState, from: Task, route: Route, value:
 
 function deliverTo(m: MachineState, from: Task, id: NodeId, value: Json): void {
   if (from.node.counted.size > 0 && from.id !== OUTSIDE) countPass(m, from.node, id)
-  const target = from.target?.id === id ? from.target : nodeNamed(m.graph, id)
-  addTask(m, target, value, from, tracesOf(from))
+  addTask(m, targetNamed(m.graph, from.node, id), value, from, tracesOf(from))
 }
 
 export function emitOutput(m: MachineState, from: Task, node: NodeId, value: Json): void {

@@ -44,10 +44,7 @@ export function checkWaiting(task: Task, key: string, kind: Wait["kind"]): void 
   throw new SuperstepError("NOT_WAITING", `Task ${task.id} does not wait for a ${kind} under "${key}".`)
 }
 
-/**
- * Names in routes and writes must exist in the graph. Most tasks send one message to one target, which is remembered so that
- * it is looked up once.
- */
+/** Names in routes and writes must exist in the graph. */
 export function checkFinished(m: MachineState, task: Task, { sends, writes }: TaskFinished): void {
   for (let i = 0; i < sends.length; i++) checkRoute(m.graph, task, sends[i] as Send)
   if (writes === undefined) return
@@ -62,7 +59,7 @@ export function checkFinished(m: MachineState, task: Task, { sends, writes }: Ta
 function checkRoute(graph: Graph, task: Task, { route, value }: Send): void {
   const { nodes, joins, maps } = route
   if (nodes !== undefined) {
-    for (let i = 0; i < nodes.length; i++) task.target = targetNamed(graph, task.node, nodes[i] as string)
+    for (let i = 0; i < nodes.length; i++) targetNamed(graph, task.node, nodes[i] as string)
   }
   if (joins !== undefined) checkJoins(graph, task, joins)
   if (maps === undefined) return
@@ -81,7 +78,7 @@ function checkJoins(graph: Graph, task: Task, joins: NonNullable<Route["joins"]>
 }
 
 /** Most nodes have few targets: a linear search is faster than a lookup by name. */
-function targetNamed(graph: Graph, { targets }: GraphNode, id: string): GraphNode {
+export function targetNamed(graph: Graph, { targets }: GraphNode, id: string): GraphNode {
   for (let i = 0; i < targets.length && i < 4; i++) {
     const target = targets[i] as GraphNode
     if (target.id === id) return target

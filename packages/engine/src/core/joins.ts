@@ -8,7 +8,7 @@ import type { GraphJoin, GraphNode, Settled } from "./graph.ts"
 import type { NodeId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { freezeData } from "./own-json.ts"
-import type { JoinRound, JoinState, MachineState, Task } from "./state.ts"
+import { extrasOf, type JoinRound, type JoinState, type MachineState, type Task } from "./state.ts"
 import { addTask, sendFromOutside } from "./tasks.ts"
 import { clearTimer, setTimer } from "./waiting.ts"
 
@@ -73,7 +73,7 @@ function takeRound(m: MachineState, join: GraphJoin, round: JoinRound): Json {
 export function fireEarly(m: MachineState, join: GraphJoin, round: JoinRound): void {
   const node = m.graph.nodes[join.target] as GraphNode
   const sender = sendFromOutside(m, node, { value: takeRound(m, join, round), route: { nodes: [node.id] } })
-  sender.traces = round.traces
+  if (round.traces !== undefined) extrasOf(sender).traces = round.traces
 }
 
 /** Every round that has not fired. */

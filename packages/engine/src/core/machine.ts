@@ -179,7 +179,7 @@ export class Machine {
         })
         break
     }
-    return m.out
+    return takeEffects(m)
   }
 
   /** The state as plain data: the same entries yield the same bytes. */
@@ -191,14 +191,14 @@ export class Machine {
   resume(): readonly Effect[] {
     const m = this.#m
     m.out = NO_ITEMS
-    if (m.status === "paused") return m.out
+    if (m.status === "paused") return NO_ITEMS
     for (const [timer, at] of m.timers) m.out = pushSized(m.out, { type: "timer", timer, at })
     for (const task of m.tasks.values()) {
       if (task.status === "running" || task.status === "parked")
         m.out = pushSized(m.out, { type: "start", task })
     }
     for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
-    return m.out
+    return takeEffects(m)
   }
 
   /** Sets whether events are created, not only counted. */
@@ -386,6 +386,14 @@ export class Machine {
     const edge = from.counted.get(to)
     return edge === undefined ? 0 : (this.#m.passes?.[edge.index] ?? 0)
   }
+}
+
+/** The run keeps neither the entry nor its effects: an entry may start a hundred thousand tasks. */
+function takeEffects(m: MachineState): readonly Effect[] {
+  const effects = m.out
+  m.out = NO_ITEMS
+  m.entry = undefined
+  return effects
 }
 
 function acceptReduction(m: MachineState, { key, value }: StateReduced): void {

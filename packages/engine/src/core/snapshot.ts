@@ -17,6 +17,7 @@ import {
   type TaskSnapshot,
 } from "./snapshot-data.ts"
 import {
+  extrasOf,
   type JoinRound,
   lendAll,
   MachineState,
@@ -25,6 +26,7 @@ import {
   nodeState,
   setShared,
   Task,
+  type TaskExtras,
 } from "./state.ts"
 import { NO_USAGE } from "./usage.ts"
 
@@ -193,11 +195,7 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
   const { id, message, from, superstep, knownAt, status, attempt, item = 0, answers, traces } = data
   const task = new Task(id, nodeNamed(m.graph, data.node), message, from, superstep, knownAt)
   for (const [, { kind }] of data.waits ?? []) if (kind === "signal") m.signalWaits++
-  return Object.assign(task, {
-    status,
-    attempt,
-    map: data.map === undefined ? undefined : m.maps.get(data.map),
-    item,
+  Object.assign(extrasOf(task), {
     answers,
     traces,
     memo: data.memo && new Map(data.memo),
@@ -205,7 +203,9 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
     failures: data.failures && new Map(data.failures),
     left: data.left,
     waits: data.waits && new Map(data.waits),
-  } satisfies Partial<Task>)
+  } satisfies TaskExtras)
+  const map = data.map === undefined ? undefined : m.maps.get(data.map)
+  return Object.assign(task, { status, attempt, map, item } satisfies Partial<Task>)
 }
 
 function nodeOut(m: MachineState, { id, index }: GraphNode): NodeSnapshot {
@@ -298,12 +298,8 @@ function finishedOut(task: Task): FinishedSnapshot {
 function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
   const { sends, writes, trace, item, traces, answers } = data
   const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
-  return Object.assign(task, {
-    status: "over",
-    ended: { sends, writes, trace },
-    map: data.map === undefined ? undefined : m.maps.get(data.map),
-    item,
-    traces,
-    answers,
-  } satisfies Partial<Task>)
+  Object.assign(extrasOf(task), { traces, answers } satisfies Partial<TaskExtras>)
+  const map = data.map === undefined ? undefined : m.maps.get(data.map)
+  const ended = { sends, writes, trace }
+  return Object.assign(task, { status: "over", ended, map, item } satisfies Partial<Task>)
 }

@@ -10,7 +10,7 @@ import { SuperstepError } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
 import { type Json, omitUndefined } from "./json.ts"
 import { movedWait } from "./messages.ts"
-import { lendAll, type MachineState, setShared } from "./state.ts"
+import { extrasOf, lendAll, type MachineState, setShared } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./waiting.ts"
 
@@ -34,7 +34,7 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   }
   if (entry.deadline !== undefined) setTimer(m, RUN_TIMER, entry.deadline)
   const task = addFirstTask(m, m.graph.nodes[m.graph.start] as GraphNode, entry.input)
-  if (entry.trace !== undefined) task.traces = [entry.trace]
+  if (entry.trace !== undefined) extrasOf(task).traces = [entry.trace]
   startNext(m)
 }
 

@@ -40,26 +40,12 @@ export class Task {
   /** The map that it works for, and the item. */
   map: MapRun | undefined = undefined
   item = 0
-  /** The request that the message answers. */
-  answers: OpenRequest | undefined = undefined
-  /** W3C traceparents of the tasks that caused it. */
-  traces: readonly string[] | undefined = undefined
-  /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
-  memo: Map<string, Json> | undefined = undefined
-  /** Steps that were started and have no result: each may have happened. They outlive attempts and restarts. */
-  starts: Set<string> | undefined = undefined
-  /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and continued. */
-  failures: Map<string, ErrorData> | undefined = undefined
-  /** The progress of called workflows that a limit of their callers ended. */
-  left: readonly LeftNotice[] | undefined = undefined
-  /** What it waits for, by key. */
-  waits: Map<string, Wait> | undefined = undefined
   /** Its messages and writes, from its end until its superstep commits. */
   ended: TaskEnd | undefined = undefined
-  /** The only node it sent to, looked up when its end was checked. */
-  target: GraphNode | undefined = undefined
   /** Owned by the driver while it runs the task; not part of the state. */
   attachment: unknown = undefined
+  /** Created for the few tasks that have any of it: a run may have a hundred thousand tasks. */
+  extras: TaskExtras | undefined = undefined
 
   constructor(
     id: TaskId,
@@ -76,6 +62,51 @@ export class Task {
     this.superstep = superstep
     this.knownAt = knownAt
   }
+
+  get answers(): TaskExtras["answers"] {
+    return this.extras?.answers
+  }
+  get traces(): TaskExtras["traces"] {
+    return this.extras?.traces
+  }
+  get memo(): TaskExtras["memo"] {
+    return this.extras?.memo
+  }
+  get starts(): TaskExtras["starts"] {
+    return this.extras?.starts
+  }
+  get failures(): TaskExtras["failures"] {
+    return this.extras?.failures
+  }
+  get left(): TaskExtras["left"] {
+    return this.extras?.left
+  }
+  get waits(): TaskExtras["waits"] {
+    return this.extras?.waits
+  }
+}
+
+/** What few tasks have. The machine writes it; others read it from the task. */
+export class TaskExtras {
+  /** The request that the message answers. */
+  answers: OpenRequest | undefined = undefined
+  /** W3C traceparents of the tasks that caused it. */
+  traces: readonly string[] | undefined = undefined
+  /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
+  memo: Map<string, Json> | undefined = undefined
+  /** Steps that were started and have no result: each may have happened. They outlive attempts and restarts. */
+  starts: Set<string> | undefined = undefined
+  /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and continued. */
+  failures: Map<string, ErrorData> | undefined = undefined
+  /** The progress of called workflows that a limit of their callers ended. */
+  left: readonly LeftNotice[] | undefined = undefined
+  /** What it waits for, by key. */
+  waits: Map<string, Wait> | undefined = undefined
+}
+
+export function extrasOf(task: Task): TaskExtras {
+  task.extras ??= new TaskExtras()
+  return task.extras
 }
 
 /**

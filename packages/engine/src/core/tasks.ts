@@ -4,7 +4,7 @@ import { pushSized } from "./collections.ts"
 import type { GraphNode } from "./graph.ts"
 import type { Json } from "./json.ts"
 import type { Send } from "./messages.ts"
-import { type MachineState, Task } from "./state.ts"
+import { extrasOf, type MachineState, Task } from "./state.ts"
 
 /** Stands for the id of a sender that is not a task, and sorts after all task ids. */
 export const OUTSIDE = Number.MAX_SAFE_INTEGER
@@ -18,8 +18,8 @@ export function addTask(
   traces: readonly string[] | undefined,
 ): void {
   const task = new Task(m.nextTask++, target, value, from.node.id, stepAfter(m, from), m.now)
-  task.traces = traces
-  if (from.id === OUTSIDE) task.answers = from.answers
+  if (traces !== undefined) extrasOf(task).traces = traces
+  if (from.id === OUTSIDE && from.answers !== undefined) extrasOf(task).answers = from.answers
   enter(m, task)
 }
 

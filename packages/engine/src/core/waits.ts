@@ -28,7 +28,7 @@ import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { Escalation, OpenRequest, RequestSpec, SignalWait, Wait, WaitOutcome } from "./messages.ts"
 import { freezeData } from "./own-json.ts"
-import { isLive, type JoinRound, type MachineState, type Task } from "./state.ts"
+import { extrasOf, isLive, type JoinRound, type MachineState, type Task } from "./state.ts"
 import { sendFromOutside } from "./tasks.ts"
 import {
   clearTimer,
@@ -66,8 +66,9 @@ export function finishCall(m: MachineState, task: Task, { key, outcome, undelive
 }
 
 export function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
-  task.waits ??= new Map()
-  task.waits.set(key, wait)
+  const extras = extrasOf(task)
+  extras.waits ??= new Map()
+  extras.waits.set(key, wait)
   if (wait.kind === "signal") m.signalWaits++
   if (watched(m)) emit(m, { type: "task.parked", task: task.id, node: task.node.id, wait })
   if (task.status !== "parked") park(m, task)
@@ -79,14 +80,16 @@ export function startWait(m: MachineState, task: Task, key: string, wait: Wait):
 /** A wait of the task has ended. The task counts as running again if it waits for nothing else. */
 export function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome): void {
   if (task.waits?.get(key)?.kind === "signal") m.signalWaits--
-  task.waits?.delete(key)
+  const extras = extrasOf(task)
+  extras.waits?.delete(key)
   if (outcome.ok) {
-    task.memo ??= new Map()
-    task.memo.set(key, outcome.value)
+    extras.memo ??= new Map()
+    extras.memo.set(key, outcome.value)
   } else {
-    task.failures ??= new Map()
-    task.failures.set(key, outcome.error)
-    if (outcome.left !== undefined && outcome.error.limit) task.left = [...(task.left ?? []), outcome.left]
+    extras.failures ??= new Map()
+    extras.failures.set(key, outcome.error)
+    if (outcome.left !== undefined && outcome.error.limit)
+      extras.left = [...(extras.left ?? []), outcome.left]
   }
   m.out = pushSized(m.out, { type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
@@ -141,7 +144,7 @@ export function withdrawWaits(m: MachineState, task: Task): void {
       clearTimer(m, signalTimer(task.id, key))
     }
   }
-  task.waits = undefined
+  extrasOf(task).waits = undefined
 }
 
 export function openRequest(m: MachineState, task: Task, spec: RequestSpec): RequestId {
@@ -198,7 +201,7 @@ function waitingFor(m: MachineState, request: OpenRequest): { task: Task; key: s
 function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void {
   const node = nodeNamed(m.graph, request.node)
   stopWaiting(m)
-  sendFromOutside(m, node, { value, route: { nodes: [node.id] } }).answers = request
+  extrasOf(sendFromOutside(m, node, { value, route: { nodes: [node.id] } })).answers = request
   settle(m)
 }
 

@@ -83,13 +83,15 @@ export class EarlyRecords {
   #isRead = false
   #isAwaited = false
 
-  add(frame: string, entry: Entry, events: number): void {
-    if (this.#records === undefined) return
+  /** False once the records are dropped. */
+  add(frame: string, entry: Entry, events: number): boolean {
+    if (this.#records === undefined) return false
     // Code that awaits the run and iterates it in the same turn begins to read before the next record arrives.
     if (this.#isAwaited) this.drop()
     if (this.#records?.length === MAX_RECORDS) this.#forget()
-    if (this.#records !== undefined)
-      this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
+    if (this.#records === undefined) return false
+    this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
+    return true
   }
 
   /** The run's result was delivered: the records are dropped unless they are being read. */
@@ -126,7 +128,7 @@ export class EarlyRecords {
   }
 }
 
-function eventsGone(runId: string): SuperstepError {
+export function eventsGone(runId: string): SuperstepError {
   const text = `Run ${runId} keeps no journal, and its first events are gone: it was awaited before it was iterated, or has written more than ${MAX_RECORDS} records since. Iterate it first, start it with stream(), or with a store.`
   return new SuperstepError("NO_STORE", text, { run: runId })
 }

@@ -75,9 +75,9 @@ export class Driver implements FrameHost {
   readonly watchers: Watchers
   /** Sub-workflows that were loaded with the run. */
   restored: RestoredCalls | undefined
-  readonly early: EarlyRecords | undefined
+  /** Of a run without a store, until it is awaited. */
+  early: EarlyRecords | undefined
   readonly activity: Activity
-  readonly catchUp: CatchUp
   readonly row: RunRow | undefined
   readonly isProbe: boolean
   readonly slots: SlotKeeper | undefined
@@ -86,6 +86,7 @@ export class Driver implements FrameHost {
   #requests: RunRequests | undefined
   #signals: RunSignals | undefined
   #reports: AgentReports | undefined
+  #catchUp: CatchUp | undefined
   readonly #options: DriverOptions
   readonly #owner: DriverOwner
   readonly #keeper: DriverKeeper | undefined
@@ -108,7 +109,7 @@ export class Driver implements FrameHost {
   paidSteps: ReadonlySet<StepStart> = NO_MEMBERS
   /** Why the run cannot continue, and what to await before the error is reported. */
   #lost: { readonly error: unknown; readonly after: Promise<void> | undefined } | undefined
-  readonly #unpaused = new Signal()
+  #unpaused: Signal | undefined
   #isResuming = false
   /** Tasks that wait for the end of a pause before they begin a step or a call. */
   #heldTasks: ReadonlySet<Task> = NO_MEMBERS
@@ -130,7 +131,6 @@ export class Driver implements FrameHost {
     this.context = options.context
     this.row = store && new RunRow()
     this.#snapshots = store && new Snapshots(store)
-    this.catchUp = new CatchUp(this)
     this.activity = new Activity(this, options.keeper?.places)
     this.early = keepsEarly ? new EarlyRecords() : undefined
     this.watchers = new Watchers(this, options.keeper !== undefined, keepsEarly)
@@ -176,6 +176,11 @@ export class Driver implements FrameHost {
   get requests(): RunRequests {
     this.#requests ??= new RunRequests(this)
     return this.#requests
+  }
+
+  get catchUp(): CatchUp {
+    this.#catchUp ??= new CatchUp(this)
+    return this.#catchUp
   }
 
   get signals(): RunSignals {
@@ -282,7 +287,7 @@ export class Driver implements FrameHost {
     this.afterDurable(() => {
       this.#isResuming = false
       this.#effects.release()
-      this.#unpaused.notify()
+      this.#unpaused?.notify()
     })
   }
 
@@ -290,6 +295,7 @@ export class Driver implements FrameHost {
   async unpaused(task: Task): Promise<void> {
     this.#heldTasks = addMember(this.#heldTasks, task)
     this.restPaused()
+    this.#unpaused ??= new Signal()
     while (this.isPaused && this.#lost === undefined) await this.#unpaused.wait()
     removeMember(this.#heldTasks, task)
   }
@@ -321,7 +327,7 @@ export class Driver implements FrameHost {
     const eventsAfter = this.#events
     if (this.#keeper !== undefined && this.activity.isQueued && this.isOver) this.activity.leavePlace()
     if (this.restored !== undefined && ENDS_TASK.has(entry.type)) this.#dropUnawaited(this.restored)
-    this.early?.add(frame.key, entry, eventsAfter)
+    if (this.early?.add(frame.key, entry, eventsAfter) === false) this.early = undefined
     if (this.row !== undefined) {
       if (!isIntent(entry)) this.progress++
       this.row.follow(frame, entry, effects)
@@ -541,7 +547,7 @@ export class Driver implements FrameHost {
     this.restored?.noteChange()
     this.#signals?.noteEnd()
     this.#isResuming = false
-    this.#unpaused.notify()
+    this.#unpaused?.notify()
     this.activity.leavePlace()
   }
 

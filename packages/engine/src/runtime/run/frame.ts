@@ -128,10 +128,12 @@ export class Frame implements TaskFrame {
     this.started = started
     this.telemetry = telemetry
     this.isRestored = isRestored
-    machine.onLimit((breach) => {
-      this.#atWork = leftByTasks(machine, fromErrorData(breach))
-      return this.#atWork
-    })
+    machine.onLimit(this.#leave.bind(this))
+  }
+
+  #leave(breach: ErrorData): LeftByTask {
+    this.#atWork = leftByTasks(this.machine, fromErrorData(breach))
+    return this.#atWork
   }
 
   /** `lasting`: initial values from the thread, which the journal does not repeat. */

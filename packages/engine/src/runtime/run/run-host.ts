@@ -18,6 +18,7 @@ import { NO_ITEMS, omitUndefined, pushSized } from "../../core/internal.ts"
 import type { EventStream } from "../journal/event-stream.ts"
 import { gapAt } from "../journal/event-stream.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
+import { eventsGone } from "../journal/replay-events.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
 import type { RunEvent } from "../ports/events.ts"
 import type { LiveListener, LiveQuery, LiveSubscription } from "../ports/live-channel.ts"
@@ -189,7 +190,9 @@ export class RunHost implements DriverOwner {
 
   /** The journaled events so far of a run without a store; throws NO_STORE if they are gone. */
   async earlyEvents(): Promise<readonly RunEvent[]> {
-    return (await this.#driver.early?.events(this.runId)) ?? []
+    const { early } = this.#driver
+    if (early === undefined) throw eventsGone(this.runId)
+    return await early.events(this.runId)
   }
 
   /** Watches from another process: live events, and the numbers that the journal has reached. */

@@ -46,13 +46,7 @@ import { checkInput, ownInput } from "./start.ts"
 import { overBudget, ownSource, ownSpent, ownUsage, StepStart } from "./step-start.ts"
 import { type Attempt, TaskCalls } from "./task-calls.ts"
 import type { OperationsFrame } from "./task-frame.ts"
-
-interface Outgoing {
-  readonly value: Json
-  readonly to?: NodeId | undefined
-  /** Set if nothing is left to decide. */
-  readonly route?: Route | undefined
-}
+import type { Outgoing } from "./task-sends.ts"
 
 /** A promise that the handler holds. */
 interface Held {

@@ -26,7 +26,6 @@ import {
   type BoundHandler,
   type Context,
   handlersFor,
-  MultiOutput,
   type ProgramNode,
   type SendOptions,
 } from "../ports/program.ts"
@@ -54,25 +53,29 @@ import { performElsewhere, replayOutcome } from "./spread.ts"
 import type { Attempt } from "./task-calls.ts"
 import type { TaskFrame } from "./task-frame.ts"
 import { OUTPUT, TaskOperations } from "./task-operations.ts"
+import { failsAsValue, oneSend, sendsOf } from "./task-sends.ts"
 import { TaskSlot } from "./task-slot.ts"
+
+/** What few attempts have: a run may execute a hundred thousand at the same time. */
+class AttemptExtras {
+  timeLimit: AttemptTimeLimit | undefined
+  slot: TaskSlot | undefined
+  telemetry: TaskTelemetry | undefined
+  leaves: Set<Leave> | undefined
+}
 
 export class TaskRun implements Context, Attempt {
   readonly #frame: TaskFrame
   readonly #task: Task
-  readonly #program: ProgramNode
   readonly attempt: number
   #over = false
   #returned = false
   #operations: TaskOperations | undefined
-  #timeLimit: AttemptTimeLimit | undefined
-  #slot: TaskSlot | undefined
-  #telemetry: TaskTelemetry | undefined
-  #leaves: Set<Leave> | undefined
+  #extras: AttemptExtras | undefined
 
   constructor(frame: TaskFrame, task: Task) {
     this.#frame = frame
     this.#task = task
-    this.#program = frame.program.nodes[task.node.index] as ProgramNode
     this.attempt = task.attempt
     task.attachment = this
   }
@@ -82,19 +85,28 @@ export class TaskRun implements Context, Attempt {
     const { slots } = this.#frame.host
     // An answer has no key.
     if (flow === undefined || slots === undefined || this.#task.answers !== undefined) return this.#begin()
-    this.#slot = new TaskSlot(flow, slots, this.#frame, this.#task, this, (error) => this.#fail(error))
-    this.#slot.take(() => this.#begin())
+    const slot = new TaskSlot(flow, slots, this.#frame, this.#task, this, (error) => this.#fail(error))
+    this.#extend().slot = slot
+    slot.take(() => this.#begin())
+  }
+
+  get #program(): ProgramNode {
+    return this.#frame.program.nodes[this.#task.node.index] as ProgramNode
+  }
+
+  #extend(): AttemptExtras {
+    this.#extras ??= new AttemptExtras()
+    return this.#extras
   }
 
   #begin(): void {
     const program = this.#program
     const { telemetry, host } = this.#frame
-    if (telemetry !== undefined) this.#telemetry = telemetry.startTask(this.#taskInfo())
+    if (telemetry !== undefined) this.#extend().telemetry = telemetry.startTask(this.#taskInfo())
     const { timeout } = this.#task.node.spec
     const { id, memo } = this.#task
     if (memo !== undefined) host.catchUp.begin(this.#frame.key, id, memo.size)
-    if (timeout !== undefined)
-      this.#timeLimit = new AttemptTimeLimit(host, timeout, () => this.#timeUp(timeout))
+    if (timeout !== undefined) this.#limitTime(timeout)
     const elsewhere = performElsewhere(this.#frame, this.#task, program)
     if (elsewhere !== undefined) this.#performed(elsewhere)
     else if (program.only !== undefined && this.#task.answers === undefined)
@@ -148,19 +160,19 @@ export class TaskRun implements Context, Attempt {
     let result: unknown
     try {
       const telemetry = this.#telemetry
-      const request = this.#task.answers as never
-      if (telemetry === undefined) result = handler.run(message as never, this, request)
-      else result = telemetry.within(() => handler.run(message as never, this, request))
+      if (telemetry === undefined) result = handler.run(message as never, this, this.#task.answers as never)
+      else result = this.#runWithin(telemetry, handler, message)
     } catch (error) {
       return this.#threw(error)
     }
     result = fromUser(result)
-    if (isPromise(result)) {
-      result.then(
-        (value) => this.#succeed(value),
-        (error) => this.#threw(error),
-      )
-    } else this.#succeed(result)
+    // Bound functions take less memory than closures, and a pending task holds both.
+    if (isPromise(result)) result.then(this.#succeed.bind(this), this.#threw.bind(this))
+    else this.#succeed(result)
+  }
+
+  #runWithin(telemetry: TaskTelemetry, handler: BoundHandler, message: unknown): unknown {
+    return telemetry.within(() => handler.run(message as never, this, this.#task.answers as never))
   }
 
   #succeed(value: unknown): void {
@@ -192,51 +204,15 @@ export class TaskRun implements Context, Attempt {
   #route(value: unknown): void {
     let sends: MaybePromise<readonly Send[]>
     try {
-      sends = this.#sends(value)
+      sends = sendsOf(this.#frame, this.#task, value, this.#operations?.outgoing)
     } catch (error) {
       return this.#fail(error)
     }
-    if (isPromise(sends)) {
-      sends.then(
-        (list) => this.#finish(list, undefined),
-        (error) => this.#fail(error),
-      )
-    } else this.#finish(sends, undefined)
+    if (isPromise(sends)) sends.then(this.#finish.bind(this), this.#fail.bind(this))
+    else this.#finish(sends)
   }
 
-  /** Messages keep the order in which they were sent; what is returned comes last. */
-  #sends(value: unknown): MaybePromise<readonly Send[]> {
-    if (this.#operations?.outgoing !== undefined || value instanceof MultiOutput)
-      return this.#manySends(value)
-    return value === undefined ? NONE : this.#oneSend(this.#message(value))
-  }
-
-  #oneSend(value: Json): MaybePromise<readonly Send[]> {
-    const route = this.#program.router.route(value, true, this.#frame.machine)
-    return isPromise(route) ? route.then((decided) => [{ value, route: decided }]) : [{ value, route }]
-  }
-
-  async #manySends(value: unknown): Promise<readonly Send[]> {
-    const { router } = this.#program
-    const { machine } = this.#frame
-    const sends: Send[] = []
-    for (const { value, to, route } of this.#operations?.outgoing ?? []) {
-      const decided =
-        route ?? (to === undefined ? router.route(value, false, machine) : router.routeTo(to, value, machine))
-      sends.push({ value, route: isPromise(decided) ? await decided : decided })
-    }
-    const returned = value === undefined ? [] : value instanceof MultiOutput ? value.values : [value]
-    for (const one of returned) sends.push(...(await this.#oneSend(this.#message(one))))
-    return sends
-  }
-
-  /** The returned value as a message. */
-  #message(value: unknown): Json {
-    const owned = ownValue(value, this.#frame.host, this.#program.returned)
-    return this.#failsAsValue() ? Object.freeze({ ok: true, value: owned }) : owned
-  }
-
-  #finish(sends: readonly Send[], settled: ErrorData | undefined): void {
+  #finish(sends: readonly Send[], settled?: ErrorData): void {
     if (!this.#end()) return
     const telemetry = this.#telemetry
     const operations = this.#operations
@@ -285,10 +261,10 @@ export class TaskRun implements Context, Attempt {
     const { catchUp } = this.#frame.host
     if (error.limit && !retried) catchUp.end(this.#frame.key, this.#task.id)
     if (error.limit && !retried && catchUp.isBehind) {
-      this.#timeLimit?.stop()
+      this.#extras?.timeLimit?.stop()
       return catchUp.afterwards(() => this.#fail(thrown))
     }
-    if (this.#failsAsValue() && !error.fatal && !retried) return this.#sendFailure(error)
+    if (failsAsValue(this.#task) && !error.fatal && !retried) return this.#sendFailure(error)
     const left = error.limit && !retried ? this.left(thrown) : undefined
     this.#end()
     this.#endTelemetry({ error, retried })
@@ -317,7 +293,7 @@ export class TaskRun implements Context, Attempt {
       this.#fail(new SuperstepError("EDGE_FAILED", toErrorData(cause).message, { cause, fatal: true }))
     let sends: MaybePromise<readonly Send[]>
     try {
-      sends = this.#oneSend(value)
+      sends = oneSend(this.#frame, this.#task, value)
     } catch (cause) {
       return fatal(cause)
     }
@@ -325,8 +301,8 @@ export class TaskRun implements Context, Attempt {
     else this.#finish(sends, error)
   }
 
-  #failsAsValue(): boolean {
-    return this.#task.map?.map.group.settle === true || this.#task.node.spec.onError === "settle"
+  #limitTime(timeout: number): void {
+    this.#extend().timeLimit = new AttemptTimeLimit(this.#frame.host, timeout, () => this.#timeUp(timeout))
   }
 
   #timeUp(timeout: number): void {
@@ -347,8 +323,8 @@ export class TaskRun implements Context, Attempt {
   #close(left?: ErrorData): void {
     this.#over = true
     if (this.#task.memo !== undefined) this.#frame.host.catchUp.end(this.#frame.key, this.#task.id)
-    this.#timeLimit?.stop()
-    this.#slot?.end()
+    this.#extras?.timeLimit?.stop()
+    this.#extras?.slot?.end()
     this.#operations?.abandonCalls(left)
     if (this.#task.attachment === this) this.#task.attachment = undefined
   }
@@ -361,7 +337,7 @@ export class TaskRun implements Context, Attempt {
 
   /** The work that remains when a limit ends the task; undefined if there is none, or none that can be stored. */
   left(error: unknown): Left | undefined {
-    const own = [...(this.#leaves ?? [])].map((leave) => leave(error))
+    const own = [...(this.#extras?.leaves ?? [])].map((leave) => leave(error))
     const below = [...(this.#task.left ?? []), ...(this.#operations?.leftByCalls(error) ?? [])]
     const what = () => `What "${this.node}" leaves at a limit`
     return leftByTask(
@@ -383,10 +359,11 @@ export class TaskRun implements Context, Attempt {
   /** The outcome that the handler waited for. */
   resume(key: string, outcome: WaitOutcome): void {
     const resume = () => {
-      if (this.#operations?.resume(key, outcome)) this.#timeLimit?.go()
+      if (this.#operations?.resume(key, outcome)) this.#extras?.timeLimit?.go()
     }
-    if (this.#slot === undefined) resume()
-    else this.#slot.take(resume)
+    const slot = this.#extras?.slot
+    if (slot === undefined) resume()
+    else slot.take(resume)
   }
 
   /** Whether the handler waits for everything that its task waits for. */
@@ -412,18 +389,18 @@ export class TaskRun implements Context, Attempt {
     return this.#returned
   }
   onWait(): void {
-    this.#timeLimit?.stop()
-    this.#slot?.wait()
+    this.#extras?.timeLimit?.stop()
+    this.#extras?.slot?.wait()
   }
   onResume(): void {
-    this.#timeLimit?.go()
-    this.#slot?.stay()
+    this.#extras?.timeLimit?.go()
+    this.#extras?.slot?.stay()
   }
   async again(): Promise<void> {
-    const slot = this.#slot
+    const slot = this.#extras?.slot
     if (slot !== undefined) await new Promise<void>((taken) => slot.take(taken))
     // Another part of the handler may wait for something external.
-    if (!this.#operations?.isWaiting) this.#timeLimit?.go()
+    if (!this.#operations?.isWaiting) this.#extras?.timeLimit?.go()
   }
   trace(): string | undefined {
     return this.#telemetry?.trace
@@ -443,6 +420,9 @@ export class TaskRun implements Context, Attempt {
     }
   }
 
+  get #telemetry(): TaskTelemetry | undefined {
+    return this.#extras?.telemetry
+  }
   /** The parent of traces inside the task: agents, models, tools. */
   get [TELEMETRY](): TaskTelemetry | undefined {
     return this.#telemetry
@@ -505,9 +485,10 @@ export class TaskRun implements Context, Attempt {
   }
   get [LEAVES](): (leave: Leave) => () => void {
     return (leave) => {
-      this.#leaves ??= new Set()
-      this.#leaves.add(leave)
-      return () => this.#leaves?.delete(leave)
+      const extras = this.#extend()
+      extras.leaves ??= new Set()
+      extras.leaves.add(leave)
+      return () => extras.leaves?.delete(leave)
     }
   }
   get [SLOTS](): Pick<SlotKeeper, "take"> | undefined {
@@ -601,5 +582,3 @@ export class TaskRun implements Context, Attempt {
 export function attemptOf({ attachment }: Task): TaskRun | undefined {
   return attachment as TaskRun | undefined
 }
-
-const NONE: readonly Send[] = []
