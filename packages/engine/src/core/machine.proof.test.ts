@@ -139,13 +139,16 @@ function observed(machine: Machine): unknown {
   const { graph, status, error, superstep, usage, outputs, undelivered, runId, overBudget, eventCount } =
     machine
   const { claimed, lost } = machine
-  const tasks = [...machine.tasks()].map(({ id, node, message, from, status, attempt, map, ...task }) => ({
-    ...{ id, node: node.id, message, from, status, attempt, map: map?.id, superstep: task.superstep },
-    ...{ item: task.item, answers: task.answers, traces: task.traces },
-    memo: [...(task.memo ?? [])],
-    starts: [...(task.starts ?? [])],
-    waits: [...(task.waits ?? [])],
-  }))
+  const tasks = [...machine.tasks()].map((task) => {
+    const { id, node, message, from, status, attempt, map, item, superstep, answers, traces } = task
+    return {
+      ...{ id, node: node.id, message, from, status, attempt, map: map?.id, superstep },
+      ...{ item, answers, traces },
+      memo: [...(task.memo ?? [])],
+      starts: [...(task.starts ?? [])],
+      waits: [...(task.waits ?? [])],
+    }
+  })
   return stored({
     ...{ status, error, superstep, usage, outputs, undelivered, runId, overBudget, eventCount, tasks },
     ...{ claimed, lost, ended: machine.endedCallsOf("a"), usageOf: machine.usageOf("a") },

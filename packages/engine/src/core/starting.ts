@@ -7,10 +7,10 @@ import { emit, watched } from "./emit.ts"
 import type { RunForked, RunStarted } from "./entries.ts"
 import { unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
-import type { GraphNode } from "./graph.ts"
+import type { GraphNode, Limits } from "./graph.ts"
 import { type Json, omitUndefined } from "./json.ts"
 import { movedWait } from "./messages.ts"
-import { extrasOf, lendAll, type MachineState, setShared } from "./state.ts"
+import { extrasOf, lendAll, type MachineState, NO_LIMITS, setShared } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./waiting.ts"
 
@@ -19,8 +19,7 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   m.hasStarted = true
   m.startedAt = entry.at
   const { limits } = m.graph.spec
-  m.limits =
-    limits === undefined ? omitUndefined(entry.limits) : { ...limits, ...omitUndefined(entry.limits) }
+  m.limits = mergedLimits(limits, entry.limits)
   m.budget = entry.budget
   m.agents = entry.agents
   for (const { key, initial } of m.graph.channels.values())
@@ -36,6 +35,12 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   const task = addFirstTask(m, m.graph.nodes[m.graph.start] as GraphNode, entry.input)
   if (entry.trace !== undefined) extrasOf(task).traces = [entry.trace]
   startNext(m)
+}
+
+/** A limit of the run that is undefined leaves the workflow's own. */
+function mergedLimits(own: Limits | undefined, asked: Limits | undefined): Limits {
+  if (own === undefined && asked === undefined) return NO_LIMITS
+  return own === undefined ? omitUndefined(asked) : { ...own, ...omitUndefined(asked) }
 }
 
 export function forkRun(m: MachineState, entry: RunForked): void {

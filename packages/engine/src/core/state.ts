@@ -265,33 +265,64 @@ export type Effect =
   | { readonly type: "emit"; readonly event: MachineEvent }
   | { readonly type: "finish"; readonly status: FinalStatus }
 
+/** Shared by all runs without limits of their own. */
+export const NO_LIMITS: Limits = Object.freeze({})
+
+/** What every step reads or writes comes first: it shares a few cache lines, which counts where many runs take turns. */
 export class MachineState {
   readonly graph: Graph
-  runId: RunId
-  hasStarted = false
   status: RunStatus = "running"
-  error: ErrorData | undefined = undefined
-  /** Set while the status is `paused`. */
-  pause: Pause | undefined = undefined
-  startedAt = 0
-  limits: Limits = {}
-  budget: Budget | undefined = undefined
-  usage: Usage = NO_USAGE
-  usageByAgent: ReadonlyMap<string, Usage> = NO_ENTRIES
-  /** Of calls in progress, by task and key. */
-  reservations: ReadonlyMap<string, Reservation> = NO_ENTRIES
-  /** The part of `usage` that was reserved and never settled (R2). */
-  lost: Usage = NO_USAGE
-  /** Model calls that are counted although their outcome is unknown. */
-  lostCallsByAgent: ReadonlyMap<string, number> = NO_ENTRIES
+  /** Whether the run is watched: events are always counted, and created only then. */
+  observed = false
+  events = 0
   superstep = 0
   nextTask: TaskId = 1
-  nextRequest = 1
   readonly tasks: TaskTable = new TaskTable()
   /** By node index: visits, tasks that have a place, and rarely needed state. */
   readonly visits: number[]
   readonly active: number[]
   nodes: (NodeState | undefined)[] | undefined = undefined
+  /** Tasks the current superstep waits for: all that are neither finished nor parked. */
+  open = 0
+  parked = 0
+  running = 0
+  /** Tasks that wait for a place in the run. */
+  ready: Fifo<Task> | undefined = undefined
+  /** Finished since the last commit. */
+  finished: readonly Task[] = NO_ITEMS
+  /** Tasks whose writes are applied and whose messages wait for a custom reducer. */
+  committing: readonly Task[] = NO_ITEMS
+  /** Channels whose writes wait for a custom reducer; the commit continues when none is left. */
+  reducing: ReadonlyMap<string, Json[]> = NO_ENTRIES
+  limits: Limits = NO_LIMITS
+  budget: Budget | undefined = undefined
+  /** Of calls in progress, by task and key. */
+  reservations: ReadonlyMap<string, Reservation> = NO_ENTRIES
+  /** Set once a limit sent the run to its limit route: the superstep at which it finally ends. */
+  graceUntil: number | undefined = undefined
+
+  // Of the entry being applied: its effects, its time, the limit it broke. Not part of the state.
+  entry: Entry | undefined = undefined
+  out: readonly Effect[] = NO_ITEMS
+  now = 0
+  breach: ErrorData | undefined = undefined
+  /** Delivered tasks, to be started before the entry is done. */
+  next: readonly Task[] = NO_ITEMS
+  nextMaps: readonly MapRun[] = NO_ITEMS
+
+  runId: RunId
+  hasStarted = false
+  error: ErrorData | undefined = undefined
+  /** Set while the status is `paused`. */
+  pause: Pause | undefined = undefined
+  startedAt = 0
+  usage: Usage = NO_USAGE
+  usageByAgent: ReadonlyMap<string, Usage> = NO_ENTRIES
+  /** The part of `usage` that was reserved and never settled (R2). */
+  lost: Usage = NO_USAGE
+  /** Model calls that are counted although their outcome is unknown. */
+  lostCallsByAgent: ReadonlyMap<string, number> = NO_ENTRIES
+  nextRequest = 1
   shared: ReadonlyMap<string, Json> = NO_ENTRIES
   /** Frozen copies of shared values that were read since their last write. Not part of the state. */
   lent: ReadonlyMap<string, Json> = NO_ENTRIES
@@ -312,40 +343,13 @@ export class MachineState {
   timers: ReadonlyMap<TimerId, number> = NO_ENTRIES
   outputs: readonly Json[] = NO_ITEMS
   undelivered: readonly Undelivered[] = NO_ITEMS
-  /** Finished since the last commit. */
-  finished: readonly Task[] = NO_ITEMS
-  /** Tasks whose writes are applied and whose messages wait for a custom reducer. */
-  committing: readonly Task[] = NO_ITEMS
-  /** Channels whose writes wait for a custom reducer; the commit continues when none is left. */
-  reducing: ReadonlyMap<string, Json[]> = NO_ENTRIES
-  /** Tasks the current superstep waits for: all that are neither finished nor parked. */
-  open = 0
-  parked = 0
-  running = 0
-  /** Tasks that wait for a place in the run. */
-  ready: Fifo<Task> | undefined = undefined
-  /** Set once a limit sent the run to its limit route: the superstep at which it finally ends. */
-  graceUntil: number | undefined = undefined
 
   /** What forks changed of its agents. */
   agents: AgentChanges | undefined = undefined
-
   /** If a limit ended the run: the progress of its agents. */
   left: LeftNotice | undefined = undefined
-
-  // Of the entry being applied: its effects, its time, the limit it broke. Not part of the state.
-  entry: Entry | undefined = undefined
-  out: readonly Effect[] = NO_ITEMS
-  now = 0
-  breach: ErrorData | undefined = undefined
-  /** Delivered tasks, to be started before the entry is done. */
-  next: readonly Task[] = NO_ITEMS
-  nextMaps: readonly MapRun[] = NO_ITEMS
   /** Owned by the driver: what executing tasks leave behind when the entry made the run reach a limit. */
   leave: ((breach: ErrorData) => LeftByTask) | undefined = undefined
-  /** Whether the run is watched: events are always counted, and created only then. */
-  observed = false
-  events = 0
 
   constructor(graph: Graph, runId: RunId) {
     this.runId = runId

@@ -25,6 +25,14 @@ export function runKept(runId: RunId, row: StoredRun | undefined): SuperstepErro
   return new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
 }
 
+/** `run`: for those who await this run. */
+export function runtimeClosed(run?: RunId): SuperstepError {
+  if (run === undefined)
+    return new SuperstepError("RUNTIME_CLOSED", "This runtime is closed. Create another one.")
+  const text = `The runtime was closed; run ${run} continues when a process claims it.`
+  return new SuperstepError("RUNTIME_CLOSED", text, { run })
+}
+
 /** Why an answer does not match the JSON Schema of its question. */
 export async function answerProblem(schema: Json, value: Json): Promise<string | undefined> {
   const tools = await loadModule(() => import("../tools/index.ts"))

@@ -66,7 +66,7 @@ import {
   type RuntimeOptions,
 } from "./options.ts"
 import { Programs, type WorkflowSource } from "./programs.ts"
-import { answerProblem, notQuarantined, notRegistered, runKept } from "./refusals.ts"
+import { answerProblem, notQuarantined, notRegistered, runKept, runtimeClosed } from "./refusals.ts"
 import { ScheduleRows } from "./schedules/schedule-rows.ts"
 import { Scheduler } from "./schedules/scheduler.ts"
 import { Schedules } from "./schedules/schedules.ts"
@@ -572,8 +572,7 @@ export class Runtime {
   // The end
 
   #checkOpen(): void {
-    if (this.#closed === undefined) return
-    throw new SuperstepError("RUNTIME_CLOSED", "This runtime is closed. Create another one.")
+    if (this.#closed !== undefined) throw runtimeClosed()
   }
 
   /**
@@ -595,8 +594,7 @@ export class Runtime {
     const now = this.#environment.clock.now()
     for (const host of [...this.#keeper.hosts()]) {
       const wakeAt = host.isDormant() ? host.wakeAt() : now
-      const text = `The runtime was closed; run ${host.runId} continues when a process claims it.`
-      host.stop(new SuperstepError("RUNTIME_CLOSED", text, { run: host.runId }))
+      host.stop(runtimeClosed(host.runId))
       await this.#keeper.release(host, wakeAt)
     }
     await this.#keeper.end()

@@ -120,6 +120,8 @@ export function endedCalls(ctx: Context, agent: string): number {
   return ended?.(agent) ?? ctx.usedBy(agent).modelCalls ?? 0
 }
 
+const ignore = () => undefined
+
 /**
  * A handler may hold a promise that it does not await yet: stopping its task must not crash the process. An operation begun
  * after the handler returned is a mistake, so its rejection stays unhandled.
@@ -135,6 +137,6 @@ export function unlistened<T>(
     return Promise.reject(error)
   }
   const promise = begin()
-  promise.catch(() => undefined)
+  promise.catch(ignore)
   return promise
 }

@@ -51,7 +51,7 @@ import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from ".
 import { EffectQueue, type Work } from "./effect-queue.ts"
 import { type Caller, Frame, type FrameHost, frameKey } from "./frame.ts"
 import { adopt } from "./graph-change.ts"
-import { RestoredCalls } from "./restored-calls.ts"
+import { RestoredCalls, waitsForCall } from "./restored-calls.ts"
 import { AgentReports } from "./result.ts"
 import { RunRequests } from "./run-requests.ts"
 import { RunSignals } from "./run-signals.ts"
@@ -75,7 +75,6 @@ export class Driver implements FrameHost {
   readonly watchers: Watchers
   /** Sub-workflows that were loaded with the run. */
   restored: RestoredCalls | undefined
-  /** Of a run without a store, until it is awaited. */
   early: EarlyRecords | undefined
   readonly activity: Activity
   readonly row: RunRow | undefined
@@ -598,9 +597,4 @@ export class Driver implements FrameHost {
     this.activity.leavePlace()
     this.#signals?.noteEnd()
   }
-}
-
-function waitsForCall({ waits }: Task): boolean {
-  for (const { kind } of waits?.values() ?? []) if (kind === "call") return true
-  return false
 }

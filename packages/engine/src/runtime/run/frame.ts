@@ -348,7 +348,7 @@ export class Frame implements TaskFrame {
       case "timer.fired":
         return entry.timer === RUN_TIMER ? this.noteSpent() : undefined
       case "usage.recorded": {
-        const used = [entry, ...(entry.also ?? [])].reduce(sumOf, NO_USAGE)
+        const used = [entry, ...(entry.also ?? [])].reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE)
         return machine.isOverBudgetWith(used) ? this.noteSpent() : undefined
       }
       case "task.failed":
@@ -582,8 +582,6 @@ export class Frame implements TaskFrame {
     for (const task of this.machine.tasks()) attemptOf(task)?.abort(reason, left)
   }
 }
-
-const sumOf = (total: Usage, { usage }: SourcedUsage) => addUsage(total, usage)
 
 const ROOT: readonly string[] = Object.freeze([])
 

@@ -111,3 +111,8 @@ export class RestoredCalls {
     while (this.#calls.has(key) && !isStopped()) await this.#change.wait()
   }
 }
+
+export function waitsForCall({ waits }: Task): boolean {
+  for (const { kind } of waits?.values() ?? []) if (kind === "call") return true
+  return false
+}

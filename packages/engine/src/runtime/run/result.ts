@@ -26,15 +26,19 @@ export function resultOf(
     status: status as RunResult["status"],
     outputs: machine.outputs.slice(),
     state: machine.allState(),
-    ...(machine.error && { error: endingError(machine.error) }),
     requests,
     waits,
     undelivered: machine.undelivered.slice(),
     usage: machine.usage,
     supersteps: machine.superstep,
   }
+  const ended = machine.error === undefined ? result : withError(result, endingError(machine.error))
   // Not enumerable: it holds whole conversations, and is not part of the run's journal.
-  return agents.length === 0 ? result : Object.defineProperty(result, "agents", { value: agents })
+  return agents.length === 0 ? ended : Object.defineProperty(ended, "agents", { value: agents })
+}
+
+function withError({ runId, status, outputs, state, ...rest }: RunResult, error: SuperstepError): RunResult {
+  return { runId, status, outputs, state, error, ...rest }
 }
 
 /** The result of a run that this process does not execute. */
