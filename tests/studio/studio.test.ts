@@ -1,19 +1,17 @@
 /** The studio in a real browser, against a real server: what people do with it, and what it must never need. */
-import { spawn } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { createClient } from "@superstep/client"
 import { createKey } from "@superstep/server"
-import { describe, expect, onTestFinished, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { superstep, testIo } from "../../packages/superstep/src/command/test-io.test-support.ts"
-import { bundled } from "../bundled.ts"
 import "./accessibility.ts"
 import "./acting.ts"
 import "./authoring.ts"
 import { folder, open, serve } from "./harness.ts"
 import "./operating.ts"
+import "./reconnecting.ts"
 import "./looking.ts"
 
 const MAX_FIRST_ROUTE = 140_000
@@ -96,26 +94,6 @@ test("an approval can be changed before it is allowed, by keyboard", async () =>
   expect(events).toContain("Refunded 40 EUR for A-17.")
 })
 
-test("a page continues by itself after its server was killed and started again", async () => {
-  const cwd = mkdtempSync(join(tmpdir(), "studio-"))
-  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
-  const first = await startChild(cwd, 0)
-  const page = await open(`${first.url}/studio/`)
-  await page.getByRole("link", { name: "Open workflows" }).click()
-  await page.getByRole("link", { name: "question", exact: true }).click()
-  await page.getByLabel("Input").fill("tea")
-  await page.getByRole("button", { name: "Start", exact: true }).click()
-  const waiting = page.getByText("Waits for a person")
-  await waiting.waitFor()
-  await first.kill()
-  await page.getByText("The server does not answer.", { exact: false }).waitFor()
-  const second = await startChild(cwd, first.port)
-  await page.getByText("The server does not answer.", { exact: false }).waitFor({ state: "detached" })
-  await page.getByRole("button", { name: "yes" }).click()
-  await page.getByText("tea: yes").first().waitFor()
-  await second.kill()
-})
-
 test("superstep studio starts over an empty store, with an example that one press starts", async () => {
   const io = testIo()
   const ended = superstep(["studio", "--port", "0", "--json"], io)
@@ -131,33 +109,6 @@ test("superstep studio starts over an empty store, with an example that one pres
   io.interrupt()
   expect((await ended).code).toBe(0)
 })
-
-interface Child {
-  readonly url: string
-  readonly port: number
-  kill(): Promise<void>
-}
-
-async function startChild(cwd: string, port: number): Promise<Child> {
-  const child = spawn(
-    process.execPath,
-    [bundled(join(import.meta.dirname, "child.ts")), folder, join(cwd, "runs.db"), String(port)],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  )
-  const ended = new Promise<void>((done) => child.once("exit", () => done()))
-  const url = await new Promise<string>((done, fail) => {
-    child.stdout.once("data", (data: Buffer) => done(String(data).trim()))
-    child.once("exit", () => fail(new Error("The server ended.")))
-  })
-  return {
-    url,
-    port: Number(new URL(url).port),
-    async kill() {
-      child.kill("SIGKILL")
-      await ended
-    },
-  }
-}
 
 describe("with authentication", () => {
   test("asks for a key, keeps it in the tab only, and offers what the role may do", async () => {

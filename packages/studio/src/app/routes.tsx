@@ -1,7 +1,9 @@
 /** Which screen an address shows. The lists are in the first load; screens with graphs and charts come when they are opened. */
 import { type ComponentType, lazy, Suspense } from "react"
-import { Route, Switch } from "wouter"
+import { Route, Switch, useLocation } from "wouter"
+import { Boundary } from "./frame/boundary.tsx"
 import { Bar } from "./frame/frame.tsx"
+import { PLACES } from "./frame/places.ts"
 import { Home } from "./home/home.tsx"
 import { Inbox } from "./inbox/inbox.tsx"
 import { Runs } from "./runs/runs.tsx"
@@ -25,24 +27,36 @@ const ROUTES: readonly (readonly [path: string, screen: Screen])[] = [
 ]
 
 export function Screens() {
+  const [here] = useLocation()
+  // A screen on its way has the bar already: nothing moves when it arrives.
+  const bar = <Bar trail={[{ name: PLACES.find(({ href }) => href === here)?.name ?? "" }]} />
   return (
-    <Suspense fallback={<Loading lines={12} />}>
-      <Switch>
-        {ROUTES.map(([path, Screen]) => (
-          <Route key={path} path={path}>
-            {(params) => <Screen params={params as Record<string, string>} />}
+    <Boundary key={here} bar={bar}>
+      <Suspense
+        fallback={
+          <>
+            {bar}
+            <Loading lines={12} />
+          </>
+        }
+      >
+        <Switch>
+          {ROUTES.map(([path, Screen]) => (
+            <Route key={path} path={path}>
+              {(params) => <Screen params={params as Record<string, string>} />}
+            </Route>
+          ))}
+          <Route>
+            <Bar trail={[{ name: "Not found" }]} />
+            <Empty icon="search" title="There is no such page">
+              <p>The address may have changed. Start from the list of runs.</p>
+              <p>
+                <LinkButton href="/runs">Open runs</LinkButton>
+              </p>
+            </Empty>
           </Route>
-        ))}
-        <Route>
-          <Bar trail={[{ name: "Not found" }]} />
-          <Empty icon="search" title="There is no such page">
-            <p>The address may have changed. Start from the list of runs.</p>
-            <p>
-              <LinkButton href="/runs">Open runs</LinkButton>
-            </p>
-          </Empty>
-        </Route>
-      </Switch>
-    </Suspense>
+        </Switch>
+      </Suspense>
+    </Boundary>
   )
 }

@@ -5,6 +5,7 @@
 import { createClient } from "@superstep/client"
 import { QueryClient } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
+import { onReturn, reportAnswer } from "./connection.ts"
 
 const KEY = "superstep.key"
 
@@ -28,7 +29,11 @@ export const client = createClient({
     const key = sessionStorage.getItem(KEY)
     const headers = new Headers(init.headers)
     if (key !== null) headers.set("authorization", `Bearer ${key}`)
-    const response = await fetch(url, { ...init, headers, credentials: "omit" })
+    const response = await fetch(url, { ...init, headers, credentials: "omit" }).catch((error: unknown) => {
+      if (init.signal?.aborted !== true) reportAnswer(undefined)
+      throw error
+    })
+    reportAnswer(response.status)
     if (response.status === 401) setSignedOut(true)
     return response
   },
@@ -40,6 +45,10 @@ export const queries = new QueryClient({
     queries: { retry: false, staleTime: 1_000, networkMode: "always" },
     mutations: { networkMode: "always" },
   },
+})
+
+onReturn(() => {
+  void queries.refetchQueries({ type: "active", predicate: ({ state }) => state.status === "error" })
 })
 
 export function useIsSignedOut(): boolean {

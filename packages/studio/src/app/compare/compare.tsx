@@ -76,8 +76,11 @@ function Result({ a, b }: { readonly a: string; readonly b: string }) {
     queryFn: async ({ signal }) =>
       (await client.request("GET /v1/compare", { query: { a, b }, signal })).data,
   })
-  if (comparison.isError) return <Failure error={comparison.error} retry={() => void comparison.refetch()} />
-  if (comparison.data === undefined) return <Loading lines={10} />
+  if (comparison.data === undefined) {
+    if (comparison.isError)
+      return <Failure error={comparison.error} retry={() => void comparison.refetch()} />
+    return <Loading lines={10} />
+  }
   const { same, differences } = comparison.data
   return (
     <div className={styles.result} tabIndex={0} role="region" aria-label="Comparison">

@@ -83,7 +83,7 @@ export function ChatTab({ name, definition }: ChatTabProps) {
   return (
     <div className={styles.tab}>
       <div className={styles.scroll} role="region" aria-label="Conversation" tabIndex={0}>
-        {isError ? (
+        {isError && data === undefined ? (
           <Failure error={error} retry={() => void refetch()} />
         ) : chat === undefined ? (
           <Empty icon="chat" title={`Write to ${name}`}>

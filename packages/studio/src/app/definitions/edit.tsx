@@ -69,7 +69,8 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
       </Empty>
     )
   }
-  if (version.isError) return <Failure error={version.error} retry={() => void version.refetch()} />
+  if (version.isError && original === undefined)
+    return <Failure error={version.error} retry={() => void version.refetch()} />
   if (text === undefined || original === undefined) return <Loading lines={12} />
 
   const isChanged = text !== original || isNew

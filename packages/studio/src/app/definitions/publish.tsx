@@ -94,7 +94,7 @@ export function PublishDialog({ definition: { name, published }, text, version, 
             onChange={(value) => setLast(Number(value))}
           />
         </div>
-        {check.isError ? (
+        {check.isError && runs === undefined ? (
           <Failure error={check.error} retry={() => void check.refetch()} />
         ) : runs === undefined ? (
           <Loading lines={3} label="Loading the replay check" />

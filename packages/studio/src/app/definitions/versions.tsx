@@ -40,8 +40,10 @@ export function Versions({ definition, reason }: VersionsProps) {
       </Empty>
     )
   }
-  if (versions.isError) return <Failure error={versions.error} retry={() => void versions.refetch()} />
-  if (versions.data === undefined) return <Loading lines={10} />
+  if (versions.data === undefined) {
+    if (versions.isError) return <Failure error={versions.error} retry={() => void versions.refetch()} />
+    return <Loading lines={10} />
+  }
   const selected = Number(params.get("version")) || latest
   const from = Number(params.get("from")) || defaultFrom(selected, published)
   return (
@@ -331,7 +333,8 @@ function Difference({
   readonly to: number
 }) {
   const diff = useDiff(name, from, to)
-  if (diff.isError) return <Failure error={diff.error} retry={() => void diff.refetch()} />
+  if (diff.isError && diff.data === undefined)
+    return <Failure error={diff.error} retry={() => void diff.refetch()} />
   if (diff.data === undefined) return <Loading lines={10} label="Loading the difference" />
   const rows = diffRows(diff.data.text)
   const isSame = rows.every(({ kind }) => kind === "same" || kind === "fold")

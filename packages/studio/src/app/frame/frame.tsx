@@ -1,6 +1,7 @@
 /** What is around every screen: the rail with the places, the bar with the title, and the palette. */
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
+import { useIsAnswering } from "../api/connection.ts"
 import { useMe, useOpenRequests } from "../api/queries.ts"
 import { signOut } from "../api/session.ts"
 import { IconButton } from "../ui/button.tsx"
@@ -38,6 +39,22 @@ export function Frame({ children }: { readonly children: ReactNode }) {
       </main>
       {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
       <Toasts />
+      <Connection />
+    </div>
+  )
+}
+
+/** It covers an empty part of the bar: nothing on the page moves when the server goes or comes back. */
+function Connection() {
+  const isAnswering = useIsAnswering()
+  return (
+    <div className={styles.connection} role="status">
+      {!isAnswering && (
+        <p>
+          <Icon name="alert" size={14} /> The server does not answer. This page continues by itself when it is
+          back.
+        </p>
+      )}
     </div>
   )
 }

@@ -180,7 +180,7 @@ function Question({ item, isAnswering, onPass }: QuestionProps) {
 
 function Answered() {
   const { data, isError, error, refetch } = useClosedRequests()
-  if (isError) return <Failure error={error} retry={() => void refetch()} />
+  if (isError && data === undefined) return <Failure error={error} retry={() => void refetch()} />
   if (data === undefined) return <Loading lines={8} />
   if (data.length === 0) {
     return (

@@ -77,7 +77,7 @@ export function SearchTester({ index }: { readonly index: Index }) {
         <Empty icon="search" title="Try a search">
           You see the chunks that an agent would get, the best first, with their scores.
         </Empty>
-      ) : isError ? (
+      ) : isError && data === undefined ? (
         <Failure error={error} retry={() => void refetch()} />
       ) : data === undefined ? (
         <Loading lines={8} />

@@ -62,7 +62,8 @@ function RunScreen({ id }: { readonly id: string }) {
     setAddress({ sel: next === undefined ? undefined : printSelection(next) }, { replace: true })
     if (next !== undefined) setInspectorOpen(true)
   }, [])
-  if (row.isError && row.data === undefined) {
+  // What the stream brought stays on the screen, even if the row of the run did not arrive.
+  if (row.isError && row.data === undefined && history.length === 0) {
     return (
       <>
         <Bar trail={[{ name: "Runs", href: "/runs" }, { name: shortId(id) }]} />
@@ -84,11 +85,6 @@ function RunScreen({ id }: { readonly id: string }) {
       >
         {row.data !== undefined && <RunActions run={row.data} history={history} isPast={at !== undefined} />}
       </Bar>
-      {row.isError && (
-        <p className={styles.offline} role="status">
-          The server does not answer. This page continues by itself when it is back.
-        </p>
-      )}
       <div className={styles.layout} data-inspector={isInspectorOpen || undefined}>
         <section className={styles.stage} aria-label="Run">
           <Tabs

@@ -1,9 +1,11 @@
 /**
  * Follows a run: the server sends its outline and its view, then its stream continues both. The screen hears of it at most once
- * per frame, however many tokens arrive. The stream reconnects by itself; while it does, the screen says so.
+ * per frame, however many tokens arrive. What fails without a server
+ * is done when the server is back.
  */
 import { emptyView, type OutlineData, type RunEvent, type RunView } from "@superstep/engine/protocol"
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react"
+import { answering, isUnanswered } from "../api/connection.ts"
 import { client } from "../api/session.ts"
 import { RunHistory } from "./history.ts"
 
@@ -70,6 +72,10 @@ class RunFeed {
         this.#set({ history: new RunHistory(start), state: "live" })
         return
       } catch (error) {
+        if (isUnanswered(error)) {
+          await answering(signal)
+          continue
+        }
         // A run that waits for a worker has no events yet.
         if ((error as { code?: string }).code !== "RUN_UNKNOWN") throw error
         if ((await client.get(this.#run).show({ signal })).status !== "queued") throw error
@@ -103,17 +109,21 @@ class RunFeed {
 
   async #read(): Promise<void> {
     this.#isReading = true
-    while (this.#wanted !== undefined) {
+    const { signal } = this.#aborter
+    while (this.#wanted !== undefined && !signal.aborted) {
       const at = this.#wanted
       this.#wanted = undefined
       try {
-        const view = await viewOf(this.#run, at, this.#aborter.signal)
+        const view = await viewOf(this.#run, at, signal)
         this.#views.set(at, view)
         const [oldest] = this.#views.keys()
         if (this.#views.size > MAX_VIEWS && oldest !== undefined) this.#views.delete(oldest)
         this.#announce()
-      } catch {
-        // The next point is read anew; without a server, the screen says so.
+      } catch (error) {
+        // The screen keeps what it shows. Without a server it says so, and the point is read when the server is back.
+        if (signal.aborted || !isUnanswered(error)) continue
+        this.#wanted ??= at
+        await answering(signal).catch(() => undefined)
       }
     }
     this.#isReading = false

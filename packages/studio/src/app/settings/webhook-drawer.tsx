@@ -183,7 +183,7 @@ function Attempts({ webhook, delivery }: { readonly webhook: string; readonly de
   }
   return (
     <div className={styles.attempts}>
-      {isError ? (
+      {isError && data === undefined ? (
         <Failure error={error} />
       ) : data === undefined ? (
         <Loading lines={2} />

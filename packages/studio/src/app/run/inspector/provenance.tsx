@@ -65,7 +65,7 @@ function Sources({ run, query, select }: SourcesProps) {
     queryFn: async ({ signal }) =>
       (await client.request("GET /v1/runs/{run}/provenance", { path: { run }, query, signal })).data,
   })
-  if (isError) return <Failure error={error} />
+  if (isError && data === undefined) return <Failure error={error} />
   if (data === undefined) return <Loading lines={2} />
   return (
     <ul className={styles.sources}>
