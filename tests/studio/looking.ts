@@ -135,13 +135,19 @@ test("a fork answers a question another way, and the timeline shows its superste
   await page.getByLabel("Answer", { exact: true }).fill('"discard"')
   await page.getByLabel("Change an agent").selectOption("draft")
   await page.getByLabel("Instructions", { exact: true }).fill("Write a poem.")
+  await page.getByLabel("Model settings").fill("0.5")
+  await page.getByText("The settings are a JSON object", { exact: false }).waitFor()
+  expect(await page.getByRole("button", { name: "Fork here" }).isDisabled()).toBe(true)
+  await page.getByLabel("Model settings").fill('{ "temperature": 0.5 }')
   await page.getByRole("button", { name: "Fork here" }).click()
   await page.getByText("Fork of").waitFor()
   await page.getByText("The article was discarded.").first().waitFor()
   const forked = await fetch(
     `${url}/v1/runs/${new URL(page.url()).pathname.split("/").at(-1)}/events?types=run.forked`,
   )
-  expect(await forked.text()).toContain('"agents":{"draft":{"instructions":"Write a poem."}}')
+  expect(await forked.text()).toContain(
+    '"agents":{"draft":{"instructions":"Write a poem.","settings":{"temperature":0.5}}}',
+  )
   await page.getByRole("button", { name: "who wrote the output?" }).click()
   await page.getByRole("button", { name: /^publish, task \d+$/ }).waitFor()
   await page.getByRole("tab", { name: "Timeline" }).click()

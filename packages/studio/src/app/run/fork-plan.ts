@@ -73,15 +73,35 @@ export interface AgentDraft {
   readonly agent: string
   readonly instructions: string
   readonly model: string
+  /** JSON. */
+  readonly settings: string
+}
+
+/** What is wrong with the settings, in words. */
+export function settingsProblem({ agent, settings }: AgentDraft): string | undefined {
+  if (agent === "" || settings.trim() === "" || settingsOf(settings) !== undefined) return undefined
+  return 'The settings are a JSON object: { "temperature": 0 }.'
+}
+
+function settingsOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** The body, with the changes of an agent. */
-export function withAgent(body: object, { agent, instructions, model }: AgentDraft): object {
-  if (agent === "" || "problem" in body || (instructions.trim() === "" && model.trim() === "")) return body
+export function withAgent(body: object, { agent, instructions, model, settings }: AgentDraft): object {
+  if (agent === "" || "problem" in body) return body
+  const values = settingsOf(settings)
   const change = {
     ...(instructions.trim() !== "" && { instructions }),
     ...(model.trim() !== "" && { model: model.trim() }),
+    ...(values !== undefined && { settings: values }),
   }
+  if (Object.keys(change).length === 0) return body
   const { patch } = body as { readonly patch?: object }
   return { ...body, patch: { ...patch, agents: { [agent]: change } } }
 }

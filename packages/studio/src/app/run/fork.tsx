@@ -1,4 +1,4 @@
-/** A new run from a point of this one, with changed state, answers, input, prompts or models. The run itself stays as it is. */
+/** A new run from a point of this one, with changed state, answers, input, prompts, models or settings. The run itself stays as it is. */
 import type { Fork as ForkOptions, Run } from "@superstep/client"
 import { useQuery } from "@tanstack/react-query"
 import { useMemo, useState } from "react"
@@ -17,6 +17,7 @@ import {
   changedState,
   forkBody,
   pointsOf,
+  settingsProblem,
   withAgent,
 } from "./fork-plan.ts"
 import type { RunHistory } from "./history.ts"
@@ -59,7 +60,7 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
     answer !== undefined && answer.id === asked?.request.id
       ? answer.text
       : JSON.stringify(asked?.answer ?? null, undefined, 2)
-  const [draft, setDraft] = useState<AgentDraft>({ agent: "", instructions: "", model: "" })
+  const [draft, setDraft] = useState<AgentDraft>({ agent: "", instructions: "", model: "", settings: "" })
   const own =
     asked === undefined
       ? forkBody({
@@ -71,6 +72,7 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
       : answerBody(asked.request.id, answerNow)
   const body = withAgent(own, draft)
   const problem = "problem" in body ? String(body.problem) : undefined
+  const wrongSettings = settingsProblem(draft)
   const ledger = useQuery({
     queryKey: ["ledger", run.id, superstep],
     queryFn: async ({ signal }) =>
@@ -84,7 +86,7 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
   })
   const again = ledger.data?.effects
   const submit = async () => {
-    if (problem !== undefined) return
+    if (problem !== undefined || wrongSettings !== undefined) return
     setBusy(true)
     try {
       const { data } = await client.request("POST /v1/runs/{run}/fork", {
@@ -111,7 +113,7 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
             look="primary"
             icon="fork"
             isBusy={isBusy}
-            disabled={problem !== undefined || base.data === undefined}
+            disabled={problem !== undefined || wrongSettings !== undefined || base.data === undefined}
             onClick={() => void submit()}
           >
             Fork here
@@ -196,7 +198,12 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
             )}
           </Field>
         )}
-        <AgentFields agents={Object.keys(history.now.usageByAgent)} draft={draft} onChange={setDraft} />
+        <AgentFields
+          agents={Object.keys(history.now.usageByAgent)}
+          draft={draft}
+          problem={wrongSettings}
+          onChange={setDraft}
+        />
         <section className={styles.again}>
           <h3>Happens again</h3>
           {ledger.isError ? (
@@ -208,8 +215,8 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
           ) : (
             <>
               <p>
-                After this point, the run had {plural(again.length, "effect")}. In the new run, each happens
-                anew:
+                After this point, the run had {plural(again.length, "effect")}, which{" "}
+                {again.length === 1 ? "happens" : "happen"} again in the new run:
               </p>
               <ul>
                 {again.slice(0, 12).map(({ seq: number, kind, node, name, isUncertain }) => (
@@ -231,15 +238,20 @@ export function Fork({ run, history, point, onClose, onForked }: ForkProps) {
 interface AgentFieldsProps {
   readonly agents: readonly string[]
   readonly draft: AgentDraft
+  /** Of the settings. */
+  readonly problem: string | undefined
   readonly onChange: (draft: AgentDraft) => void
 }
 
-/** Another prompt or model for one of the agents that called a model in the run. */
-function AgentFields({ agents, draft, onChange }: AgentFieldsProps) {
+/** Another prompt, model or settings for one of the agents that called a model in the run. */
+function AgentFields({ agents, draft, problem, onChange }: AgentFieldsProps) {
   if (agents.length === 0) return null
   return (
     <>
-      <Field label="Change an agent" hint="From this point on, it has other instructions or another model.">
+      <Field
+        label="Change an agent"
+        hint="From this point on, it has other instructions, another model or other settings."
+      >
         {(props) => (
           <Select
             {...props}
@@ -268,6 +280,22 @@ function AgentFields({ agents, draft, onChange }: AgentFieldsProps) {
                 {...props}
                 value={draft.model}
                 onInput={(event) => onChange({ ...draft, model: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+          <Field
+            label="Model settings"
+            hint='JSON, such as { "temperature": 0 }. Empty: as they were.'
+            problem={problem}
+          >
+            {(props) => (
+              <TextArea
+                {...props}
+                isCode
+                rows={2}
+                spellCheck={false}
+                value={draft.settings}
+                onInput={(event) => onChange({ ...draft, settings: event.currentTarget.value })}
               />
             )}
           </Field>
