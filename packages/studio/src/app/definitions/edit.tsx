@@ -4,7 +4,7 @@
  */
 import type { Definition } from "@superstep/client"
 import { useQueryClient } from "@tanstack/react-query"
-import { lazy, Suspense, useMemo, useState } from "react"
+import { lazy, Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react"
 import { client } from "../api/session.ts"
 import { useAddress } from "../frame/address.ts"
 import { type GraphModel, graphModel } from "../run/graph/graph-model.ts"
@@ -62,6 +62,7 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
     () => (checked.graph === undefined ? undefined : graphModel(checked.graph)),
     [checked.graph],
   )
+  const side = useKeptFocus(model)
   if (definition.text === undefined && definition.latest === undefined) {
     return (
       <Empty icon="workflows" title="This workflow has no text">
@@ -166,7 +167,7 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
             />
           </Suspense>
         </section>
-        <section className={styles.drawing} aria-label="Graph">
+        <section ref={side} className={styles.drawing} aria-label="Graph" tabIndex={-1}>
           {reason === undefined && outline !== undefined && (
             <GraphTools
               outline={outline}
@@ -187,8 +188,7 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
             )
           ) : (
             <RunGraph
-              // Another graph is fitted into the view again; the same one keeps its camera.
-              key={JSON.stringify([model.nodes.map(({ id }) => id), model.edges.length])}
+              drawing={JSON.stringify([model.nodes.map(({ id }) => id), model.edges.length])}
               history={NOTHING}
               version={0}
               point={0}
@@ -219,6 +219,26 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
       )}
     </div>
   )
+}
+
+/** An edit may take away the node that has the focus: the focus then stays within the graph, at what is selected there. */
+function useKeptFocus(model: GraphModel | undefined) {
+  const side = useRef<HTMLElement>(null)
+  const isInside = useRef(false)
+  useEffect(() => {
+    const follow = ({ target }: FocusEvent) => {
+      isInside.current = side.current?.contains(target as Node) === true
+    }
+    document.addEventListener("focusin", follow)
+    return () => document.removeEventListener("focusin", follow)
+  }, [])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each graph
+  useLayoutEffect(() => {
+    if (!isInside.current || document.activeElement !== document.body) return
+    const chosen = side.current?.querySelector<HTMLElement>('[data-node][aria-pressed="true"]')
+    ;(chosen ?? side.current)?.focus()
+  }, [model])
+  return side
 }
 
 /** The node of the definition itself: one of a workflow that is unfolded in it belongs to the node that calls it. */

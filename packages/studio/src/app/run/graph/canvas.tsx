@@ -2,7 +2,7 @@
  * A drawing that is moved and zoomed: by mouse, wheel and fingers, and with buttons. The camera is no state of a component: a
  * move changes one style, and nothing is rendered again.
  *
- * C1  The camera changes only when somebody moves it, or to keep `anchor` where it is on the screen.
+ * C1  The camera changes only when somebody moves it, for another drawing, or to keep `anchor` where it is on the screen.
  * C2  A press that moved the drawing clicks nothing.
  * C3  What the keyboard reaches outside of the screen comes into view.
  */
@@ -22,6 +22,8 @@ import styles from "./graph.module.css"
 interface CanvasProps {
   readonly width: number
   readonly height: number
+  /** What is drawn: another drawing is fitted into the view again. */
+  readonly drawing: string | undefined
   /** A place of the drawing that stays where it is on the screen when the drawing changes. */
   readonly anchor: { readonly x: number; readonly y: number } | undefined
   /** Within a page that scrolls, the wheel is the page's. */
@@ -55,11 +57,12 @@ function intoView(from: number, to: number, least: number, most: number): number
 const EDGE = 24
 
 export function Canvas(props: CanvasProps) {
-  const { width, height, anchor, isInPage, onZoom, onPick, onConnect, children } = props
+  const { width, height, drawing, anchor, isInPage, onZoom, onPick, onConnect, children } = props
   const pane = useRef<HTMLDivElement>(null)
   const world = useRef<HTMLDivElement>(null)
   const camera = useRef<Camera>(undefined)
   const kept = useRef(anchor)
+  const drawn = useRef(drawing)
   const pointers = useRef(new Map<number, Point>())
   const hasMoved = useRef(false)
   const [line, setLine] = useState<{ readonly node: string; readonly from: Point; readonly to: Point }>()
@@ -87,11 +90,12 @@ export function Canvas(props: CanvasProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each drawing
   useLayoutEffect(() => {
     const now = camera.current
-    if (now === undefined) fit()
+    if (now === undefined || drawn.current !== drawing) fit()
     else if (anchor !== undefined && kept.current !== undefined)
       show(moved(now, (kept.current.x - anchor.x) * now.zoom, (kept.current.y - anchor.y) * now.zoom))
     kept.current = anchor
-  }, [width, height, anchor])
+    drawn.current = drawing
+  }, [width, height, anchor, drawing])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: it reads the camera where it is
   useEffect(() => {

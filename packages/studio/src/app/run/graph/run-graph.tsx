@@ -22,12 +22,14 @@ interface RunGraphProps extends Omit<RunViewProps, "run" | "view"> {
   readonly error: unknown
   /** Somebody drew a line from one node to another. Undefined: none can be drawn. */
   readonly onConnect?: ((from: string, to: string) => void) | undefined
+  /** What is drawn, for a graph that somebody edits: another one is fitted into the view again. */
+  readonly drawing?: string | undefined
   /** Figures over many runs, by node, for a graph without a run. */
   readonly heat?: ReadonlyMap<string, NodeHeatMark> | undefined
 }
 
 export function RunGraph(props: RunGraphProps) {
-  const { model, error, history, version, point, selection, select, onConnect, heat } = props
+  const { model, error, history, version, point, selection, select, onConnect, drawing, heat } = props
   const [{ unfolded, toggled }, setUnfolded] = useState<Unfolded>({ unfolded: new Set(), toggled: undefined })
   const [zoom, setZoom] = useState<"near" | "far">()
   const layout = useMemo(
@@ -53,6 +55,7 @@ export function RunGraph(props: RunGraphProps) {
       <Canvas
         width={layout.width}
         height={layout.height}
+        drawing={drawing}
         anchor={layout.nodes.find(({ key }) => key === toggled)}
         isInPage={heat !== undefined}
         onZoom={(now) => setZoom(isFar(now) ? "far" : "near")}
