@@ -48,7 +48,7 @@ export function Versions({ definition, reason }: VersionsProps) {
   const from = Number(params.get("from")) || defaultFrom(selected, published)
   return (
     <div className={styles.versions}>
-      <nav className={styles.list} aria-label="Versions">
+      <nav className={parts.list} aria-label="Versions">
         <ul>
           {versions.data.map((version) => (
             <li key={version.version}>
@@ -133,7 +133,7 @@ function VersionRow({
 }) {
   const { state, aliases } = marksOf(definition, version)
   return (
-    <button type="button" className={styles.version} aria-pressed={isSelected} onClick={onSelect}>
+    <button type="button" className={parts.item} aria-current={isSelected || undefined} onClick={onSelect}>
       <span className={styles.number}>
         Version {version}
         <span className={styles.state} data-state={state}>
