@@ -34,7 +34,7 @@ test("a schedule is created and triggered, its cost is counted, and a key is cre
   await page.getByRole("link", { name: "Costs" }).click()
   const row = page.getByRole("row", { name: /^support / })
   await row.getByText(/^\$0\.0\d+$/).waitFor()
-  await row.getByText("100 %").waitFor()
+  await row.getByText("100%").waitFor()
   await row.getByRole("button", { name: "support" }).click()
   await page.getByRole("row", { name: /^helper / }).waitFor()
   expect(new URL(page.url()).searchParams.get("workflow")).toBe("support")

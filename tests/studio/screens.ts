@@ -64,6 +64,8 @@ const SCREENS: Readonly<Record<string, string>> = {
   "run-chat": run(runs.support, "?v=chat"),
   "run-failed": run(runs.payment, "?sel=node:charge"),
   fork: run(runs.article, "?fork=1"),
+  "fork-agent": run(runs.article, "?fork=1"),
+  "run-raw": run(runs.support, "?sel=node:helper"),
   compare: `/compare?a=${runs.article}&b=${runs.fork}`,
   inbox: "/inbox",
   "inbox-approval": `/inbox?q=${encodeURIComponent(`${runs.support}/r1`)}`,
@@ -92,6 +94,15 @@ const SCREENS: Readonly<Record<string, string>> = {
   "settings-audit": "/settings?tab=audit",
   "settings-studio": "/settings?tab=studio",
   missing: "/runs/no-such-run",
+}
+
+/** What somebody does on a screen before its picture is taken. */
+const STEPS: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
+  "fork-agent": async (page) => {
+    await page.getByLabel("Change an agent").selectOption("draft")
+    await page.getByLabel("Model settings").scrollIntoViewIfNeeded()
+  },
+  "run-raw": (page) => page.getByRole("button", { name: "Raw" }).first().click(),
 }
 
 /** Screens with data of which there may be none, very much, or none to be had. */
@@ -164,6 +175,7 @@ else
         if (only !== undefined && !only.split(",").some((one) => name.startsWith(one))) return
         await page.goto(url)
         await (isLoading ? page.locator("h1").first().waitFor() : settled(page))
+        await STEPS[name]?.(page)
         await page.screenshot({ path: join(folder, `${name}-${theme}-${size}.png`) })
       }
       for (const [name, path] of Object.entries(SCREENS)) await take(name, `${server.url}/studio${path}`)

@@ -95,7 +95,8 @@ function Result({ a, b }: { readonly a: string; readonly b: string }) {
       ) : (
         <>
           <h2 className={styles.count}>
-            {plural(differences.length, "difference")}, in the order in which they happened
+            {plural(differences.length, "difference")}
+            {differences.length > 1 && ", in the order in which they happened"}
           </h2>
           <ol className={styles.differences}>
             {differences.map((one, i) => (

@@ -89,7 +89,7 @@ function ofDay(used: number, limit: number, now: number): Burn {
         { x: passed, left },
         { x: 1, left: part(limit - end, limit) },
       ],
-      words: `Lasts the day: ${Math.round((100 * end) / limit)} % at this rate.`,
+      words: `Lasts the day: ${Math.round((100 * end) / limit)}% at this rate.`,
     }
   }
   const empty = (passed * limit) / used

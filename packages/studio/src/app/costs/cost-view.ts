@@ -128,8 +128,8 @@ function entry(rows: Map<string, Totals>, name: string): Totals {
 export function trendWords(usd: number, before: number): string {
   if (before === 0) return usd === 0 ? "–" : "new"
   const change = Math.round(100 * (usd / before - 1))
-  if (change === 0) return "±0 %"
-  return change > 999 ? `×${Math.round(usd / before)}` : `${change > 0 ? "+" : "−"}${Math.abs(change)} %`
+  if (change === 0) return "±0%"
+  return change > 999 ? `×${Math.round(usd / before)}` : `${change > 0 ? "+" : "−"}${Math.abs(change)}%`
 }
 
 export interface NodeHeat {

@@ -54,9 +54,9 @@ test("days are listed newest first, and those before the range are not", () => {
 
 test("a trend compares with as many days before", () => {
   expect([trendWords(3, 2), trendWords(1, 2), trendWords(2, 2), trendWords(1, 0), trendWords(0, 0)]).toEqual([
-    "+50 %",
-    "−50 %",
-    "±0 %",
+    "+50%",
+    "−50%",
+    "±0%",
     "new",
     "–",
   ])
@@ -98,7 +98,7 @@ test("a budget of a day is forecast from the part of the day that has passed", (
   const now = Date.parse("2026-03-10T06:00:00Z")
   const view = (usd: number) =>
     budgetView({ ...KEY, budget: { per: "day", usd: 8 }, used: { usd, tokens: 0 } }, [], now)
-  expect(view(1)).toMatchObject({ share: 0.125, words: "Lasts the day: 50 % at this rate." })
+  expect(view(1)).toMatchObject({ share: 0.125, words: "Lasts the day: 50% at this rate." })
   expect(view(1)?.forecast).toEqual([
     { x: 0.25, left: 0.875 },
     { x: 1, left: 0.5 },

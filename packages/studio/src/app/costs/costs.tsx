@@ -219,7 +219,7 @@ function Groups({ view, by, set }: { readonly view: CostView; readonly by: Group
       cell: ({ share }) => (
         <span className={styles.share}>
           <meter min={0} max={1} value={share} aria-hidden="true" />
-          <span>{Math.round(100 * share)} %</span>
+          <span>{Math.round(100 * share)}%</span>
         </span>
       ),
     },

@@ -33,9 +33,9 @@ export function NodeCosts({ workflow, days }: { readonly workflow: string; reado
   })
   const { successRate, p50, p95 } = data ?? {}
   const facts = [
-    successRate === undefined ? [] : [`${Math.round(100 * successRate)} % completed`],
+    successRate === undefined ? [] : [`${Math.round(100 * successRate)}% completed`],
     p50 === undefined ? [] : [`median ${duration(p50)}`],
-    p95 === undefined ? [] : [`95 % within ${duration(p95)}`],
+    p95 === undefined ? [] : [`95% within ${duration(p95)}`],
   ].flat()
   return (
     <Panel
@@ -80,7 +80,7 @@ export function NodeCosts({ workflow, days }: { readonly workflow: string; reado
                 isNumber: true,
                 cell: ({ failed, tasks, heat }) => (
                   <Heat value={heat.failures} isBad>
-                    {failed === 0 ? "0" : `${failed} (${Math.round((100 * failed) / Math.max(1, tasks))} %)`}
+                    {failed === 0 ? "0" : `${failed} (${Math.round((100 * failed) / Math.max(1, tasks))}%)`}
                   </Heat>
                 ),
               },

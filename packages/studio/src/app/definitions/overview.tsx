@@ -93,9 +93,9 @@ function Figures({ statistics }: { readonly statistics: Statistics | undefined }
   const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
   const figures: readonly (readonly [name: string, value: string])[] = [
     ["Runs, 7 days", runs === undefined ? "–" : count(ended)],
-    ["Completed", successRate === undefined ? "–" : `${Math.round(100 * successRate)} %`],
+    ["Completed", successRate === undefined ? "–" : `${Math.round(100 * successRate)}%`],
     ["Median", p50 === undefined ? "–" : duration(p50)],
-    ["95 %", p95 === undefined ? "–" : duration(p95)],
+    ["p95", p95 === undefined ? "–" : duration(p95)],
     ["Cost", usage.usd === undefined ? "–" : money(usage.usd)],
     ["Tokens", tokens === 0 ? "–" : count(tokens)],
   ]

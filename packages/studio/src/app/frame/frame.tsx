@@ -147,7 +147,9 @@ export function Bar({ trail, aside, children }: BarProps) {
           label="Search and commands (⌘K or Ctrl+K)"
           onClick={() => window.dispatchEvent(new Event("superstep:palette"))}
         />
-        <IconButton icon="theme" label="Switch between light and dark" onClick={switchTheme} />
+        <span className={styles.theme}>
+          <IconButton icon="theme" label="Switch between light and dark" onClick={switchTheme} />
+        </span>
         {me?.authenticated === true && (
           <IconButton icon="lock" label={`Sign out ${me.id}`} onClick={signOut} />
         )}

@@ -239,7 +239,7 @@ function BudgetCard() {
           href="/costs"
           status={view.share >= 1 ? "limit" : "waiting"}
           title={key.name}
-          about={`${Math.round(100 * view.share)} % is spent`}
+          about={`${Math.round(100 * view.share)}% is spent`}
           at={undefined}
         />
       ))}

@@ -11,13 +11,13 @@ import { Chip } from "../ui/chip.tsx"
 import { Confirm } from "../ui/confirm.tsx"
 import { Dialog } from "../ui/dialog.tsx"
 import { Time } from "../ui/figures.tsx"
-import { clock, day, exact, plural, shortId } from "../ui/format.ts"
+import { clock, day, exact, localTime, plural, shortId } from "../ui/format.ts"
 import { JsonView } from "../ui/json-view.tsx"
 import parts from "../ui/parts.module.css"
 import { StatusIcon } from "../ui/status.tsx"
 import { toast, toastProblem } from "../ui/toast.tsx"
 import { spanText } from "./schedule-draft.ts"
-import { timingWords } from "./schedule-words.ts"
+import { CATCH_UPS, OVERLAPS, timingWords } from "./schedule-words.ts"
 import styles from "./schedules.module.css"
 
 interface ScheduleDrawerProps {
@@ -90,16 +90,16 @@ export function ScheduleDrawer({ schedule, onClose, onEdit, onBackfill }: Schedu
                 <code>{cron}</code>, {timeZone ?? "UTC"}
               </span>
             )}
-            {at !== undefined && exact(at)}
+            {at !== undefined && <span title={exact(at)}>{localTime(at).replace("T", " ")}</span>}
           </dd>
           <dt>Last</dt>
           <dd>
             <Last schedule={schedule} />
           </dd>
-          <dt>While a run is in flight</dt>
-          <dd>{overlap}</dd>
+          <dt>While an earlier run is in flight</dt>
+          <dd>{new Map<string, string>(OVERLAPS).get(overlap)}</dd>
           <dt>After a downtime</dt>
-          <dd>{catchUp === "none" ? "no times are caught up" : `catches up: ${catchUp}`}</dd>
+          <dd>{new Map<string, string>(CATCH_UPS).get(catchUp)}</dd>
           {jitter !== undefined && jitter > 0 && (
             <>
               <dt>Delay</dt>

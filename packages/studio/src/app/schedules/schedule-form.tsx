@@ -14,24 +14,13 @@ import { failureText, Loading } from "../ui/states.tsx"
 import { toast } from "../ui/toast.tsx"
 import { draftOf, optionsOf, type ScheduleDraft, timingOf } from "./schedule-draft.ts"
 import { Times } from "./schedule-drawer.tsx"
-import { cronWords } from "./schedule-words.ts"
+import { CATCH_UPS, cronWords, OVERLAPS } from "./schedule-words.ts"
 import styles from "./schedules.module.css"
 
 const KINDS = [
   ["cron", "By a cron pattern"],
   ["every", "At an interval"],
   ["at", "Once"],
-] as const
-const OVERLAPS = [
-  ["skip", "Skip the time"],
-  ["queue", "Start when the earlier run has ended"],
-  ["cancel-previous", "Cancel the earlier run"],
-  ["allow", "Let both execute"],
-] as const
-const CATCH_UPS = [
-  ["last", "Run the latest missed time"],
-  ["all", "Run every missed time"],
-  ["none", "Drop missed times"],
 ] as const
 const PREVIEWED = 5
 interface ScheduleFormProps {

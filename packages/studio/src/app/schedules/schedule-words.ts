@@ -2,6 +2,21 @@
 import type { Schedule } from "@superstep/client"
 import { day, duration, plural } from "../ui/format.ts"
 
+/** What happens to a time at which an earlier run is still in flight. */
+export const OVERLAPS = [
+  ["skip", "Skip the time"],
+  ["queue", "Start when the earlier run has ended"],
+  ["cancel-previous", "Cancel the earlier run"],
+  ["allow", "Let both execute"],
+] as const
+
+/** What happens to times at which no server was up. */
+export const CATCH_UPS = [
+  ["last", "Run the latest missed time"],
+  ["all", "Run every missed time"],
+  ["none", "Drop missed times"],
+] as const
+
 type Timing = Pick<Schedule, "cron" | "timeZone" | "every" | "at">
 
 const ONE: Readonly<Record<number, string>> = { 60000: "minute", 3600000: "hour", 86400000: "day" }

@@ -8,7 +8,7 @@ import { Bar } from "../frame/frame.tsx"
 import { NeedsRole } from "../frame/needs-role.tsx"
 import { Button, IconButton } from "../ui/button.tsx"
 import { Time } from "../ui/figures.tsx"
-import { exact } from "../ui/format.ts"
+import { exact, localTime } from "../ui/format.ts"
 import parts from "../ui/parts.module.css"
 import { Empty, Failure, Loading } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
@@ -143,7 +143,9 @@ function columnsOf(mayChange: boolean, open: (id: string) => void): readonly Tab
           <span>{timingWords(schedule)}</span>
           <span className={parts.calm}>
             {schedule.cron !== undefined && `${schedule.cron}, ${schedule.timeZone ?? "UTC"}`}
-            {schedule.at !== undefined && exact(schedule.at)}
+            {schedule.at !== undefined && (
+              <span title={exact(schedule.at)}>{localTime(schedule.at).replace("T", " ")}</span>
+            )}
           </span>
         </span>
       ),

@@ -49,28 +49,38 @@ export function Failure({
   readonly error: unknown
   readonly retry?: (() => void) | undefined
 }) {
-  const { title, detail } = failureText(error)
+  const { title, detail, icon, isBad } = failureText(error)
   return (
     <div className={styles.state} role="alert">
-      <span className={`${styles.icon} ${styles.bad}`}>
-        <Icon name="alert" size={20} />
+      <span className={`${styles.icon} ${isBad ? styles.bad : ""}`}>
+        <Icon name={icon} size={20} />
       </span>
       <h2>{title}</h2>
       <div className={styles.text}>{detail}</div>
-      {retry !== undefined && <Button onClick={retry}>Try again</Button>}
+      {retry !== undefined && isBad && <Button onClick={retry}>Try again</Button>}
     </div>
   )
 }
 
-export function failureText(error: unknown): { readonly title: string; readonly detail: string } {
-  const { code, status, message } = error as { code?: string; status?: number; message?: string }
+interface FailureText {
+  readonly title: string
+  readonly detail: string
+  readonly icon: IconName
+  /** Something is wrong that another attempt may not meet. */
+  readonly isBad: boolean
+}
+
+export function failureText(error: unknown): FailureText {
+  const { code, status, message = "" } = error as { code?: string; status?: number; message?: string }
   if (status === undefined) {
-    return {
-      title: "The server does not answer",
-      detail: `Check that it is running; the page tries again. ${message ?? ""}`.trim(),
-    }
+    const detail = "Check that it is running. This page continues by itself when it is back."
+    return { title: "The server does not answer", detail, icon: "alert", isBad: true }
   }
-  const title =
-    status === 403 ? "Not allowed" : status === 404 ? "Not found" : `The server answered ${status}`
-  return { title, detail: `${message ?? ""}${code === undefined ? "" : ` (${code})`}` }
+  const detail = `${message}${code === undefined ? "" : ` (${code})`}`
+  if (status === 403) {
+    const advice = `${detail} Sign in with another key, or ask for a role that may.`
+    return { title: "Not allowed", detail: advice.trim(), icon: "lock", isBad: false }
+  }
+  if (status === 404) return { title: "Not found", detail, icon: "search", isBad: false }
+  return { title: `The server answered ${status}`, detail, icon: "alert", isBad: true }
 }

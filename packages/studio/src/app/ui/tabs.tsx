@@ -1,5 +1,5 @@
 /** Tabs over one panel, moved with the arrow keys. The chosen one is the caller's, usually from the address. */
-import type { KeyboardEvent, ReactNode } from "react"
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react"
 import styles from "./tabs.module.css"
 
 interface Tab<Id extends string> {
@@ -18,6 +18,15 @@ interface TabsProps<Id extends string> {
 }
 
 export function Tabs<Id extends string>({ label, tabs, selected, onSelect, children }: TabsProps<Id>) {
+  const list = useRef<HTMLDivElement>(null)
+  // In a narrow window the row scrolls. Nothing else does: the page stays where it is.
+  useEffect(() => {
+    const row = list.current
+    const tab = row?.querySelector<HTMLElement>(`[data-tab="${selected}"]`)
+    if (row === null || tab === null || tab === undefined) return
+    const end = tab.offsetLeft - row.offsetLeft + tab.offsetWidth
+    if (end > row.scrollLeft + row.clientWidth) row.scrollLeft = end - row.clientWidth
+  }, [selected])
   const move = (event: KeyboardEvent<HTMLElement>) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0
     if (step === 0) return
@@ -31,7 +40,14 @@ export function Tabs<Id extends string>({ label, tabs, selected, onSelect, child
   }
   return (
     <div className={styles.bar}>
-      <div role="tablist" aria-label={label} className={styles.list} onKeyDown={move} tabIndex={-1}>
+      <div
+        ref={list}
+        role="tablist"
+        aria-label={label}
+        className={styles.list}
+        onKeyDown={move}
+        tabIndex={-1}
+      >
         {tabs.map(({ id, label: text, count }) => (
           <button
             key={id}

@@ -134,9 +134,9 @@ function Card({ workflow: { name, nodes } }: { readonly workflow: Workflow }) {
   const href = `/workflows/${encodeURIComponent(name)}`
   const figures = [
     ["Runs, 7 days", data === undefined ? "–" : count(ended)],
-    ["Completed", successRate === undefined ? "–" : `${Math.round(100 * successRate)} %`],
+    ["Completed", successRate === undefined ? "–" : `${Math.round(100 * successRate)}%`],
     ["Median", p50 === undefined ? "–" : duration(p50)],
-    ["95 %", p95 === undefined ? "–" : duration(p95)],
+    ["p95", p95 === undefined ? "–" : duration(p95)],
     ["Cost", <Money key="usd" usd={usage.usd} />],
   ] as const
   return (

@@ -175,7 +175,7 @@ function factsOf(state: NodeState | undefined, isWorker: boolean): string {
   const took =
     state.lastEnd === undefined || state.active > 0 ? "" : duration(state.lastEnd - state.firstStart)
   const cost = state.usd === undefined ? "" : money(state.usd)
-  const progress = isWorker ? `${count(state.done + state.failed)} of ${count(state.total)}` : ""
+  const progress = isWorker ? `${count(state.done + state.failed)}/${count(state.total)}` : ""
   const retries = state.attempts > state.total ? `${state.attempts - state.total} retried` : ""
   const failed = isWorker && state.failed > 0 ? `${state.failed} failed` : ""
   const words = [progress, failed, took, retries, cost].filter((word) => word !== "")
