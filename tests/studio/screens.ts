@@ -96,7 +96,7 @@ const SCREENS: Readonly<Record<string, string>> = {
   missing: "/runs/no-such-run",
 }
 
-/** What somebody does on a screen before its picture is taken. */
+/** What somebody does on a screen before its screenshot is taken. */
 const STEPS: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   "fork-agent": async (page) => {
     await page.getByLabel("Change an agent").selectOption("draft")
@@ -249,8 +249,7 @@ async function takeDocs(): Promise<void> {
     }
     if (screen === "costs-workflow") {
       await page.getByRole("button", { name: "Time", exact: true }).click()
-      await page.mouse.move(640, 500)
-      await page.mouse.wheel(0, 600)
+      await page.getByText("Nodes of article").evaluate((title) => title.scrollIntoView())
     }
     await settled(page)
     await page.screenshot({ path: join(folder, `${file}.png`) })
