@@ -249,7 +249,9 @@ async function takeDocs(): Promise<void> {
     }
     if (screen === "costs-workflow") {
       await page.getByRole("button", { name: "Time", exact: true }).click()
-      await page.getByText("Nodes of article").evaluate((title) => title.scrollIntoView())
+      await page
+        .getByText("Nodes of article")
+        .evaluate((title) => (title as unknown as { scrollIntoView(): void }).scrollIntoView())
     }
     await settled(page)
     await page.screenshot({ path: join(folder, `${file}.png`) })
