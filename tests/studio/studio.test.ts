@@ -1,4 +1,7 @@
-/** The studio in a real browser, against a real server: what people do with it, and what it must never need. */
+/**
+ * The studio in a real browser, against a real server: what people do with it first, and what it must never need. The rest of it is in
+ * the long tests.
+ */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -6,13 +9,7 @@ import { createClient } from "@superstep/client"
 import { createKey } from "@superstep/server"
 import { describe, expect, test } from "vitest"
 import { superstep, testIo } from "../../packages/superstep/src/command/test-io.test-support.ts"
-import "./accessibility.ts"
-import "./acting.ts"
-import "./authoring.ts"
 import { folder, open, serve } from "./harness.ts"
-import "./operating.ts"
-import "./reconnecting.ts"
-import "./looking.ts"
 
 const MAX_FIRST_ROUTE = 140_000
 

@@ -15,11 +15,11 @@ import pg from "pg"
 import {
   asError,
   codeOf,
+  type DatabaseTarget,
   isClosed,
   isConflict,
   isConnectionLost,
   outdated,
-  type Place,
   readFailed,
   setUpProblem,
   unreachable,
@@ -52,7 +52,7 @@ export interface Statement {
   readonly text: string
 }
 
-export interface DatabaseOptions extends Place {
+export interface DatabaseOptions extends DatabaseTarget {
   readonly pool: PostgresPool
   readonly ownsPool: boolean
   readonly prepare: boolean
@@ -87,7 +87,7 @@ interface Asked {
 }
 
 export class Database {
-  readonly place: Place
+  readonly target: DatabaseTarget
   readonly codec: ValueCodec
   readonly #options: DatabaseOptions
   readonly #schema: string
@@ -104,7 +104,7 @@ export class Database {
   constructor(options: DatabaseOptions) {
     this.#options = options
     this.codec = options.codec
-    this.place = { shown: options.shown, schema: options.schema }
+    this.target = { shown: options.shown, schema: options.schema }
     this.#schema = `"${options.schema}".`
     this.#prefix = `superstep_${createHash("sha256").update(options.schema).digest("hex").slice(0, 8)}_`
     // An idle connection broke: the pool opens another one.
@@ -162,15 +162,15 @@ export class Database {
       this.#awaySince = now
       this.#hasNotified = false
     }
-    if (now - since >= retryTimeout) throw unreachable(this.place, now - since, error)
+    if (now - since >= retryTimeout) throw unreachable(this.target, now - since, error)
     if (this.#hasNotified || now - this.#awaySince < NOTICE_AFTER) return
     this.#hasNotified = true
     onAway()
   }
 
   #failure({ subject, isWrite }: Asked, error: unknown): Error {
-    if (codeOf(error) === "42883") return outdated(this.place.schema, error)
-    const problem = setUpProblem(error, this.place)
+    if (codeOf(error) === "42883") return outdated(this.target.schema, error)
+    const problem = setUpProblem(error, this.target)
     if (problem !== undefined) return problem
     return isWrite ? writeFailed(subject, asError(error)) : readFailed(subject, asError(error))
   }

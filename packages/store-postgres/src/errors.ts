@@ -73,12 +73,12 @@ export function isOfValue(error: unknown): boolean {
 }
 
 /** What is wrong with the set-up, with what to do about it; undefined for any other error. */
-export function setUpProblem(error: unknown, { shown, schema }: Place): SuperstepError | undefined {
+export function setUpProblem(error: unknown, { shown, schema }: DatabaseTarget): SuperstepError | undefined {
   const text = setUpText(codeOf(error), error instanceof Error ? error.message : "", schema)
   return text === undefined ? undefined : unusable(`PostgreSQL at ${shown} ${text}`, error)
 }
 
-export interface Place {
+export interface DatabaseTarget {
   /** The address, without its password. */
   readonly shown: string
   readonly schema: string
@@ -102,7 +102,7 @@ function setUpText(code: string, message: string, schema: string): string | unde
   return undefined
 }
 
-export function unreachable({ shown }: Place, milliseconds: number, cause: unknown): SuperstepError {
+export function unreachable({ shown }: DatabaseTarget, milliseconds: number, cause: unknown): SuperstepError {
   const text = `PostgreSQL at ${shown} could not be reached for ${Math.ceil(milliseconds / 1_000)} s${why(cause)}. Check that the server runs and accepts connections from here`
   return unusable(text, cause)
 }

@@ -9,7 +9,7 @@ import type { SuperstepError } from "@superstep/engine"
 import { checkKeys, type KeyCheck, type ValueCodec } from "@superstep/engine/stores"
 import { APPEND_FUNCTION } from "./append-function.ts"
 import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
-import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
+import { asError, type DatabaseTarget, setUpProblem, unusable } from "./errors.ts"
 import { LEASE_FUNCTIONS } from "./leases.ts"
 import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
 import { RECORDS_TABLE } from "./records.ts"
@@ -65,32 +65,32 @@ const SCHEMA_VERSION = MIGRATIONS.length
 /** PostgreSQL 14: the oldest that is still maintained when this was written. */
 const OLDEST_SERVER = 140_000
 
-export async function migrate(pool: PostgresPool, place: Place, codec: ValueCodec): Promise<void> {
+export async function migrate(pool: PostgresPool, target: DatabaseTarget, codec: ValueCodec): Promise<void> {
   const client = await pool.connect()
   let failure: Error | undefined
   try {
-    const version = await versionOf(client, place)
-    if (version >= HAS_KEYS) checkKeys(codec, await keysOf(client, place))
-    if (version !== SCHEMA_VERSION) await migrateLocked(client, place)
-    await addKey(client, place, codec)
+    const version = await versionOf(client, target)
+    if (version >= HAS_KEYS) checkKeys(codec, await keysOf(client, target))
+    if (version !== SCHEMA_VERSION) await migrateLocked(client, target)
+    await addKey(client, target, codec)
   } catch (error) {
     failure = asError(error)
-    throw setUpProblem(error, place) ?? error
+    throw setUpProblem(error, target) ?? error
   } finally {
     client.release(failure)
   }
 }
 
-async function migrateLocked(client: PostgresClient, place: Place): Promise<void> {
-  const schema = `"${place.schema}"`
+async function migrateLocked(client: PostgresClient, target: DatabaseTarget): Promise<void> {
+  const schema = `"${target.schema}"`
   await client.query({ text: "BEGIN" })
   try {
     // A process that is stopped in here keeps others waiting for so long at most.
     await client.query({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
-    await client.query({ text: "SELECT pg_advisory_xact_lock($1)", values: [lockOf(place.schema)] })
-    const version = await versionOf(client, place)
+    await client.query({ text: "SELECT pg_advisory_xact_lock($1)", values: [lockOf(target.schema)] })
+    const version = await versionOf(client, target)
     // Not IF NOT EXISTS alone: that needs the right to create schemas even where this one is there.
-    if (version === 0 && !(await exists(client, place.schema))) {
+    if (version === 0 && !(await exists(client, target.schema))) {
       await client.query({ text: `CREATE SCHEMA ${schema}` })
     }
     for (const statements of MIGRATIONS.slice(version)) {
@@ -110,42 +110,42 @@ async function migrateLocked(client: PostgresClient, place: Place): Promise<void
 }
 
 /** Keeps the check of a key that writes for the first time. The key of another process with the same id may be another. */
-async function addKey(client: PostgresClient, place: Place, codec: ValueCodec): Promise<void> {
-  const added = checkKeys(codec, await keysOf(client, place))
+async function addKey(client: PostgresClient, target: DatabaseTarget, codec: ValueCodec): Promise<void> {
+  const added = checkKeys(codec, await keysOf(client, target))
   if (added === undefined) return
-  const text = `INSERT INTO "${place.schema}".keys (id, "check") VALUES ($1, $2) ON CONFLICT DO NOTHING`
+  const text = `INSERT INTO "${target.schema}".keys (id, "check") VALUES ($1, $2) ON CONFLICT DO NOTHING`
   await client.query({ text, values: [added.id, added.check] })
-  checkKeys(codec, await keysOf(client, place))
+  checkKeys(codec, await keysOf(client, target))
 }
 
-async function keysOf(client: PostgresClient, { schema }: Place): Promise<KeyCheck[]> {
+async function keysOf(client: PostgresClient, { schema }: DatabaseTarget): Promise<KeyCheck[]> {
   const text = `SELECT id, "check" FROM "${schema}".keys ORDER BY id`
   return (await client.query({ text })).rows as KeyCheck[]
 }
 
 /** 0 for a schema that is not there, or empty. Throws for one of a later version, or of another program. */
-async function versionOf(client: PostgresClient, place: Place): Promise<number> {
+async function versionOf(client: PostgresClient, target: DatabaseTarget): Promise<number> {
   const [found] = (
     await client.query({
       text: `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
         current_setting('default_transaction_isolation') AS isolation,
         to_regclass($1) IS NOT NULL AS is_ours,
         EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($2) AND relkind IN ('r', 'p')) AS has_tables`,
-      values: [`"${place.schema}".live`, `"${place.schema}"`],
+      values: [`"${target.schema}".live`, `"${target.schema}"`],
     })
   ).rows as [ServerSettings & { is_ours: boolean; has_tables: boolean }]
-  checkServer(found, place)
+  checkServer(found, target)
   if (!found.is_ours) {
     if (!found.has_tables) return 0
     throw unusable(
-      `Schema "${place.schema}" at ${place.shown} has the tables of another program: choose another name with the option schema`,
+      `Schema "${target.schema}" at ${target.shown} has the tables of another program: choose another name with the option schema`,
     )
   }
-  const [meta] = (await client.query({ text: `SELECT version FROM "${place.schema}".meta` })).rows as {
+  const [meta] = (await client.query({ text: `SELECT version FROM "${target.schema}".meta` })).rows as {
     version: number
   }[]
   const version = meta?.version ?? 0
-  if (version > SCHEMA_VERSION) throw tooNew(place, version)
+  if (version > SCHEMA_VERSION) throw tooNew(target, version)
   return version
 }
 
@@ -155,7 +155,7 @@ interface ServerSettings {
   readonly isolation: string
 }
 
-function checkServer({ server, encoding, isolation }: ServerSettings, { shown }: Place): void {
+function checkServer({ server, encoding, isolation }: ServerSettings, { shown }: DatabaseTarget): void {
   if (server < OLDEST_SERVER) {
     throw unusable(
       `PostgreSQL at ${shown} is version ${Math.floor(server / 10_000)}, and Superstep needs 14 or later: update the server`,
@@ -174,7 +174,7 @@ function checkServer({ server, encoding, isolation }: ServerSettings, { shown }:
   }
 }
 
-function tooNew({ schema, shown }: Place, version: number): SuperstepError {
+function tooNew({ schema, shown }: DatabaseTarget, version: number): SuperstepError {
   return unusable(
     `Schema "${schema}" at ${shown} is of version ${version}, and this @superstep/store-postgres knows versions up to ${SCHEMA_VERSION}: update the package`,
   )

@@ -161,7 +161,7 @@ export function storeOn(
     },
     ...(config && {
       keepAlive(options) {
-        const thread = keepAlive(config, database.place.schema, options)
+        const thread = keepAlive(config, database.target.schema, options)
         beating.add(thread)
         return {
           stop() {

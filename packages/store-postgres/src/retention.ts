@@ -180,7 +180,7 @@ interface ReportRow {
 }
 
 export async function report(database: Database): Promise<StorageReport> {
-  const values = [`"${database.place.schema}"`]
+  const values = [`"${database.target.schema}"`]
   const [row] = (await database.read<ReportRow>("The size of the store", REPORT, values)) as [ReportRow]
   const { runs, workflows, disk, ...amounts } = row
   return {

@@ -80,7 +80,7 @@ export class Signals {
 
   /** Calls back with every message to the address, until the returned function is called. */
   listen(address: string, onMessage: OnMessage): () => void {
-    const channel = channelOf(this.#database.place.schema, address)
+    const channel = channelOf(this.#database.target.schema, address)
     const known = this.#listeners.get(channel)
     if (known !== undefined) known.add(onMessage)
     else {
@@ -103,7 +103,7 @@ export class Signals {
 
   send(address: string, message: unknown): void {
     if (this.#isClosed) return
-    const channel = channelOf(this.#database.place.schema, address)
+    const channel = channelOf(this.#database.target.schema, address)
     this.#waiting.push({ channel, text: this.#toText(message, channel) })
     this.#sending ??= this.#sendGathered().finally(() => {
       this.#sending = undefined

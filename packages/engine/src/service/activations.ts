@@ -37,7 +37,7 @@ import {
   runOver,
   startRun,
 } from "../runtime/internal.ts"
-import { type Order, runStartOf } from "./enqueue.ts"
+import { type Order, place, runStartOf } from "./enqueue.ts"
 import type { RuntimeProblem } from "./options.ts"
 import type { Programs } from "./programs.ts"
 import type { Sweeper } from "./sweeper.ts"
@@ -145,11 +145,22 @@ export class Activations implements RuntimeWorker {
     return true
   }
 
+  /** Has another process execute a new run: one that is only awaited is created there, any other here. */
+  async begin(order: Order, demand: Demand): Promise<Begun> {
+    const begun = await this.#send(order, demand)
+    if (begun !== undefined) return begun
+    const { keeper } = this.#options
+    const runId = await place(keeper, order)
+    // Else the process that the run was sent to is on its way, or with it.
+    if (keeper.visits?.of(runId) === undefined) this.dispatch(runId)
+    return { runId }
+  }
+
   /**
-   * Has another process create a run that is only awaited, and execute it. Undefined if none has after a while, or as soon as somebody
-   * needs more than the result: create it, and what is on its way joins it.
+   * Undefined if no process has created the run after a while, or as soon as somebody needs more than its result: create it, and what is
+   * on its way joins it.
    */
-  async send(order: Order, { isAwaited, more }: Demand): Promise<Begun | undefined> {
+  async #send(order: Order, { isAwaited, more }: Demand): Promise<Begun | undefined> {
     const { clock, keeper } = this.#options
     const run = isAwaited ? runStartOf(order) : undefined
     const sent = run && keeper.visits?.start(run)

@@ -243,12 +243,8 @@ export class Runtime {
     const begin = async (demand: Demand) => {
       await this.#sweeper.setLimits()
       const order = await startOrder(this.#environment, program, input, full)
-      const begun = await this.#activations.send(order, demand)
-      if (begun !== undefined) return begun
+      if (this.#options.dispatcher) return await this.#activations.begin(order, demand)
       const runId = await place(this.#keeper, order)
-      // The process that the run was sent to is still on its way, or is with it.
-      if (this.#keeper.visits?.of(runId) !== undefined) return { runId }
-      if (this.#activations.dispatch(runId)) return { runId }
       const run = await this.store.run(runId)
       if (run !== undefined) await claim(run)
       return { runId }

@@ -2,8 +2,8 @@
 import { type ComponentType, lazy, Suspense } from "react"
 import { Route, Switch, useLocation } from "wouter"
 import { Boundary } from "./frame/boundary.tsx"
+import { DESTINATIONS } from "./frame/destinations.ts"
 import { Bar } from "./frame/frame.tsx"
-import { PLACES } from "./frame/places.ts"
 import { Home } from "./home/home.tsx"
 import { Inbox } from "./inbox/inbox.tsx"
 import { Runs } from "./runs/runs.tsx"
@@ -29,7 +29,7 @@ const ROUTES: readonly (readonly [path: string, screen: Screen])[] = [
 export function Screens() {
   const [here] = useLocation()
   // A screen on its way has the bar already: nothing moves when it arrives.
-  const bar = <Bar trail={[{ name: PLACES.find(({ href }) => href === here)?.name ?? "" }]} />
+  const bar = <Bar trail={[{ name: DESTINATIONS.find(({ href }) => href === here)?.name ?? "" }]} />
   return (
     <Boundary key={here} bar={bar}>
       <Suspense

@@ -225,18 +225,9 @@ export class Run<Out = unknown, State = AnyState>
     })
     if (this.#keeper !== undefined) {
       const { workflow, graph } = entry
-      host.create(
-        this.#keeper.newLease(this.id),
-        {
-          workflow,
-          graph,
-          key: options.key,
-          labels: options.labels,
-          thread: thread?.id,
-          threadVersion: thread?.version,
-        },
-        thread,
-      )
+      const { key, labels } = options
+      const created = { workflow, graph, key, labels, thread: thread?.id, threadVersion: thread?.version }
+      host.create(this.#keeper.newLease(this.id), created, thread)
       this.#keeper.add(host)
     }
     const state = thread && lastingState(program.graph, thread.state)

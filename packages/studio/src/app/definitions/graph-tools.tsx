@@ -6,7 +6,7 @@ import { FormDialog } from "../ui/form-dialog.tsx"
 import { toast, toastProblem } from "../ui/toast.tsx"
 import styles from "./edit.module.css"
 import type { EditorCommands } from "./editor.tsx"
-import type { Edit, Place } from "./text/edit.ts"
+import type { Edit, InsertAt } from "./text/edit.ts"
 import { ADDABLE } from "./text/edits.ts"
 import { nodeOf, type Outline } from "./text/outline.ts"
 
@@ -129,7 +129,7 @@ function AddDialog({
     id: name.trim(),
     type,
     ...(type === "agent" && { agent: agent === NEW_AGENT ? name.trim() : agent }),
-    ...(place !== "end" && { node: id, place: place as Place }),
+    ...(place !== "end" && { node: id, place: place as InsertAt }),
   }
   return (
     <EditForm title={dialect === "steps" ? "Add a step" : "Add a node"} verb="Add" edit={edit} {...dialog}>

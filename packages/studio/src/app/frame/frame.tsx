@@ -1,4 +1,4 @@
-/** What is around every screen: the rail with the places, the bar with the title, and the palette. */
+/** What is around every screen: the rail with the destinations, the bar with the title, and the palette. */
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
 import { useIsAnswering } from "../api/connection.ts"
@@ -7,9 +7,9 @@ import { signOut } from "../api/session.ts"
 import { IconButton } from "../ui/button.tsx"
 import { Icon } from "../ui/icon.tsx"
 import { Toasts } from "../ui/toast.tsx"
+import { DESTINATIONS, type Destination } from "./destinations.ts"
 import styles from "./frame.module.css"
 import { Palette } from "./palette.tsx"
-import { PLACES, type Place } from "./places.ts"
 import { switchTheme } from "./theme.ts"
 
 export function Frame({ children }: { readonly children: ReactNode }) {
@@ -74,12 +74,12 @@ function Rail() {
           </g>
         </svg>
       </Link>
-      {PLACES.map((place) => (
+      {DESTINATIONS.map((destination) => (
         <RailLink
-          key={place.href}
-          place={place}
-          isHere={place.href === "/" ? path === "/" : path.startsWith(place.href)}
-          badge={place.href === "/inbox" ? open.length : 0}
+          key={destination.href}
+          destination={destination}
+          isHere={destination.href === "/" ? path === "/" : path.startsWith(destination.href)}
+          badge={destination.href === "/inbox" ? open.length : 0}
         />
       ))}
     </nav>
@@ -87,32 +87,32 @@ function Rail() {
 }
 
 function RailLink({
-  place,
+  destination,
   isHere,
   badge,
 }: {
-  readonly place: Place
+  readonly destination: Destination
   readonly isHere: boolean
   readonly badge: number
 }) {
   return (
     <Link
-      href={place.href}
-      className={styles.place}
+      href={destination.href}
+      className={styles.destination}
       aria-current={isHere ? "page" : undefined}
-      aria-label={badge > 0 ? `${place.name}, ${badge} open` : place.name}
-      title={place.name}
-      data-end={place.isLast || undefined}
+      aria-label={badge > 0 ? `${destination.name}, ${badge} open` : destination.name}
+      title={destination.name}
+      data-end={destination.isLast || undefined}
     >
-      <Icon name={place.icon} size={18} />
-      <span className={styles.name}>{place.name}</span>
+      <Icon name={destination.icon} size={18} />
+      <span className={styles.name}>{destination.name}</span>
       {badge > 0 && <span className={styles.badge}>{badge > 99 ? "99+" : badge}</span>}
     </Link>
   )
 }
 
 interface BarProps {
-  /** From the outermost place to this one: a name, and its address unless it is this page. */
+  /** From the outermost destination to this one: a name, and its address unless it is this page. */
   readonly trail: readonly { readonly name: string; readonly href?: string }[]
   /** Beside the title, such as a status. */
   readonly aside?: ReactNode

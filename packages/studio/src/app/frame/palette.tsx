@@ -6,9 +6,9 @@ import { shortId } from "../ui/format.ts"
 import { Icon, type IconName } from "../ui/icon.tsx"
 import { StatusIcon, statusWord } from "../ui/status.tsx"
 import { runHref } from "./address.ts"
+import { DESTINATIONS } from "./destinations.ts"
 import styles from "./palette.module.css"
 import { type Entry, ranked } from "./palette-entries.ts"
-import { PLACES } from "./places.ts"
 import { switchTheme } from "./theme.ts"
 
 interface Action extends Entry {
@@ -30,7 +30,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: `go` changes with every render, and always does the same
   const actions = useMemo((): readonly Action[] => {
     const fixed: Action[] = [
-      ...PLACES.map(({ name, href, icon }) => ({
+      ...DESTINATIONS.map(({ name, href, icon }) => ({
         id: href,
         title: name,
         about: "Go to",

@@ -38,17 +38,17 @@ export function formOf(schema: unknown, label: string, initial?: unknown): FormF
   return fieldOf(schema, { path: "", label, isRequired: true, initial }, 0)
 }
 
-interface Place {
+interface FieldOrigin {
   readonly path: string
   readonly label: string
   readonly isRequired: boolean
   readonly initial: unknown
 }
 
-function fieldOf(schema: unknown, place: Place, depth: number): FormField {
-  const { path, label, isRequired } = place
+function fieldOf(schema: unknown, origin: FieldOrigin, depth: number): FormField {
+  const { path, label, isRequired } = origin
   const written = isSchema(schema) ? schema : {}
-  const initial = place.initial ?? written.default
+  const initial = origin.initial ?? written.default
   const hint = typeof written.description === "string" ? written.description : undefined
   const base = {
     path,

@@ -35,15 +35,15 @@ export function completionsAt(schema: Schema, text: string, offset: number): Com
   const tail = /^[\w.$/-]*["']?/.exec(text.slice(offset))?.[0] ?? ""
   const rest = text.slice(offset + tail.length)
   const hasColon = /^\s*:/.test(rest)
-  const place = isKey
-    ? (placeOf(text.slice(0, from) + MARK + (hasColon ? "" : ":") + rest) ??
-      placeOf(text.slice(0, from) + MARK + rest))
-    : placeOf(text.slice(0, from) + MARK + rest)
-  if (place === undefined) return undefined
+  const context = isKey
+    ? (contextAt(text.slice(0, from) + MARK + (hasColon ? "" : ":") + rest) ??
+      contextAt(text.slice(0, from) + MARK + rest))
+    : contextAt(text.slice(0, from) + MARK + rest)
+  if (context === undefined) return undefined
   const options =
-    place.kind === "key"
-      ? fields(schema, place, isJson(text), hasColon)
-      : values(schema, place, text, isJson(text))
+    context.kind === "key"
+      ? fields(schema, context, isJson(text), hasColon)
+      : values(schema, context, text, isJson(text))
   return options.length === 0 ? undefined : { from, options }
 }
 
@@ -51,7 +51,7 @@ function isJson(text: string): boolean {
   return text.trimStart().startsWith("{")
 }
 
-interface Place {
+interface CursorContext {
   readonly kind: "key" | "value"
   /** Of the mapping that has the key, or of the value. */
   readonly path: Path
@@ -60,9 +60,9 @@ interface Place {
   readonly present: readonly string[]
 }
 
-function placeOf(text: string): Place | undefined {
+function contextAt(text: string): CursorContext | undefined {
   const document = parseDocument(text, { logLevel: "silent", uniqueKeys: false, strict: false })
-  let found: Pick<Place, "kind" | "path" | "present"> | undefined
+  let found: Pick<CursorContext, "kind" | "path" | "present"> | undefined
   const look = (node: Node | null | undefined, path: Path): void => {
     if (found !== undefined || node === null || node === undefined || isAlias(node)) return
     if (isScalar(node)) {
@@ -99,12 +99,17 @@ function withoutMark(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, one]) => [key, withoutMark(one)]))
 }
 
-function fields(schema: Schema, place: Place, isQuoted: boolean, hasColon: boolean): readonly Completion[] {
+function fields(
+  schema: Schema,
+  context: CursorContext,
+  isQuoted: boolean,
+  hasColon: boolean,
+): readonly Completion[] {
   const found = new Map<string, Completion>()
-  for (const one of schemasAt(schema, place)) {
+  for (const one of schemasAt(schema, context)) {
     for (const [label, field] of Object.entries((one.properties ?? {}) as Record<string, unknown>)) {
       const isHidden = isSchema(field) && field.doNotSuggest === true
-      if (isHidden || place.present.includes(label) || found.has(label)) continue
+      if (isHidden || context.present.includes(label) || found.has(label)) continue
       const name = isQuoted ? JSON.stringify(label) : label
       found.set(label, {
         label,
@@ -117,14 +122,19 @@ function fields(schema: Schema, place: Place, isQuoted: boolean, hasColon: boole
   return [...found.values()]
 }
 
-function values(schema: Schema, place: Place, text: string, isQuoted: boolean): readonly Completion[] {
+function values(
+  schema: Schema,
+  context: CursorContext,
+  text: string,
+  isQuoted: boolean,
+): readonly Completion[] {
   const found = new Map<string, Completion>()
   const add = (value: unknown, kind: Completion["kind"], about?: string) => {
     const label = String(value)
     const insert = typeof value === "string" && isQuoted ? JSON.stringify(value) : label
     if (!found.has(label)) found.set(label, { label, kind, insert, about })
   }
-  for (const one of schemasAt(schema, place)) {
+  for (const one of schemasAt(schema, context)) {
     if (one.const !== undefined) add(one.const, "value", aboutOf(one))
     const about = Array.isArray(one.enumDescriptions) ? one.enumDescriptions : []
     for (const [i, value] of (Array.isArray(one.enum) ? one.enum : []).entries()) {
@@ -132,12 +142,12 @@ function values(schema: Schema, place: Place, text: string, isQuoted: boolean): 
     }
     if (one.type === "boolean") for (const value of [true, false]) add(value, "value")
   }
-  for (const name of namesFor(place, text)) add(name, "name")
+  for (const name of namesFor(context, text)) add(name, "name")
   return [...found.values()]
 }
 
 /** Fields that have the name of something in the file. */
-function namesFor({ path, data }: Place, text: string): readonly string[] {
+function namesFor({ path, data }: CursorContext, text: string): readonly string[] {
   const field = path.findLast((part) => typeof part === "string")
   const parent = at(data, path.slice(0, path.lastIndexOf(field ?? "")))
   const type = (parent as { readonly type?: unknown } | undefined)?.type
@@ -178,7 +188,7 @@ function aboutOf(schema: unknown): string | undefined {
 }
 
 /** The schemas that a place may have: what is written around it decides between alternatives. */
-function schemasAt(root: Schema, { path, data }: Place): readonly Schema[] {
+function schemasAt(root: Schema, { path, data }: CursorContext): readonly Schema[] {
   const schemas = new Schemas(root)
   let here = schemas.alternatives(root, data)
   let value = data

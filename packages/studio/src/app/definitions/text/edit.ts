@@ -1,7 +1,7 @@
 /** An edit of a graph, as data. */
 
 /** Where a new node goes: after another, as the first step of a branch, or as one more branch of a block. */
-export type Place = "after" | "true" | "false" | "inside"
+export type InsertAt = "after" | "true" | "false" | "inside"
 
 export type Edit =
   | {
@@ -12,7 +12,7 @@ export type Edit =
       readonly agent?: string | undefined
       /** Undefined: at the end. */
       readonly node?: string | undefined
-      readonly place?: Place | undefined
+      readonly place?: InsertAt | undefined
     }
   | {
       readonly kind: "connect"

@@ -1,6 +1,6 @@
 /**
  * Places boxes in layers from top to bottom, and routes lines between them, in time linear in what is drawn: 300 nodes take
- * a few milliseconds, where a general layout takes most of a second. The same input gives the same places.
+ * a few milliseconds, where a general layout takes most of a second. The same input gives the same vertices.
  *
  * In the order of the code: edges that close a circle are turned around; a box is one layer below the last of those that
  * lead to it; an edge has a joint in every layer that it crosses, and its label is such a joint; sweeps order each layer by
@@ -45,32 +45,32 @@ const SWEEPS = 8
 const PORT = 16
 
 /** A box, or a joint of an edge. */
-interface Place {
+interface Vertex {
   readonly width: number
   readonly height: number
   readonly isJoint: boolean
   layer: number
   x: number
-  readonly above: Place[]
-  readonly below: Place[]
+  readonly above: Vertex[]
+  readonly below: Vertex[]
 }
 
 interface Route {
   readonly isTurned: boolean
-  readonly places: Place[]
-  label: Place | undefined
+  readonly vertices: Vertex[]
+  label: Vertex | undefined
 }
 
 export function layered(boxes: readonly LayeredBox[], edges: readonly LayeredEdge[]): Layered {
-  const places = new Map<string, Place>()
+  const vertices = new Map<string, Vertex>()
   for (const { id, width, height } of boxes)
-    places.set(id, { width, height, isJoint: false, layer: 0, x: 0, above: [], below: [] })
+    vertices.set(id, { width, height, isJoint: false, layer: 0, x: 0, above: [], below: [] })
   const turned = circleEdges(boxes, edges)
   const ranks = ranksOf(boxes, edges, turned)
-  const { layers, routes } = layersOf(places, ranks, edges, turned)
+  const { layers, routes } = layersOf(vertices, ranks, edges, turned)
   order(layers)
   spread(layers)
-  return drawn(places, layers, routes, edges)
+  return drawn(vertices, layers, routes, edges)
 }
 
 /** The edges that lead back to a box on the way to them, found without recursion: graphs may be long. */
@@ -134,11 +134,11 @@ function ranksOf(
 
 /** Boxes in layers, with a layer of joints between two of them where a label or an edge upwards needs one. */
 function layersOf(
-  places: ReadonlyMap<string, Place>,
+  vertices: ReadonlyMap<string, Vertex>,
   ranks: ReadonlyMap<string, number>,
   edges: readonly LayeredEdge[],
   turned: ReadonlySet<number>,
-): { readonly layers: Place[][]; readonly routes: readonly Route[] } {
+): { readonly layers: Vertex[][]; readonly routes: readonly Route[] } {
   const ends = edges.map(({ from, to }, i) => (turned.has(i) ? [to, from] : [from, to]) as [string, string])
   const needed = new Set<number>()
   const labelled = ends.map(([from, to], i) => {
@@ -154,30 +154,30 @@ function layersOf(
     indexOf[rank] = count++
     if (needed.has(rank)) count++
   }
-  const layers: Place[][] = Array.from({ length: count }, () => [])
-  for (const [id, place] of places) {
-    place.layer = indexOf[ranks.get(id) ?? 0] as number
-    layers[place.layer]?.push(place)
+  const layers: Vertex[][] = Array.from({ length: count }, () => [])
+  for (const [id, vertex] of vertices) {
+    vertex.layer = indexOf[ranks.get(id) ?? 0] as number
+    layers[vertex.layer]?.push(vertex)
   }
   const routes = ends.map(([from, to], i): Route => {
-    const [first, last] = [places.get(from) as Place, places.get(to) as Place]
+    const [first, last] = [vertices.get(from) as Vertex, vertices.get(to) as Vertex]
     const gap = labelled[i] as number
     const labelLayer = needed.has(gap) ? (indexOf[gap] as number) + 1 : -1
-    const route: Route = { isTurned: turned.has(i), places: [first], label: undefined }
+    const route: Route = { isTurned: turned.has(i), vertices: [first], label: undefined }
     for (let layer = first.layer + 1; layer < last.layer; layer++) {
       const width = layer === labelLayer ? Math.max(JOINT, edges[i]?.label ?? 0) : JOINT
       const height = layer === labelLayer && (edges[i]?.label ?? 0) > 0 ? LABEL : 0
-      const joint: Place = { width, height, isJoint: true, layer, x: 0, above: [], below: [] }
+      const joint: Vertex = { width, height, isJoint: true, layer, x: 0, above: [], below: [] }
       layers[layer]?.push(joint)
-      route.places.push(joint)
+      route.vertices.push(joint)
       if (layer === labelLayer) route.label = joint
     }
-    route.places.push(last)
-    for (const [n, place] of route.places.entries()) {
-      const below = route.places[n + 1]
+    route.vertices.push(last)
+    for (const [n, vertex] of route.vertices.entries()) {
+      const below = route.vertices[n + 1]
       if (below === undefined) continue
-      place.below.push(below)
-      below.above.push(place)
+      vertex.below.push(below)
+      below.above.push(vertex)
     }
     return route
   })
@@ -185,10 +185,10 @@ function layersOf(
 }
 
 /** Orders each layer by the middle of its neighbours, downwards and upwards in turns; the best order is kept. */
-function order(layers: Place[][]): void {
-  const index = new Map<Place, number>()
+function order(layers: Vertex[][]): void {
+  const index = new Map<Vertex, number>()
   const number = () => {
-    for (const layer of layers) for (const [i, place] of layer.entries()) index.set(place, i)
+    for (const layer of layers) for (const [i, vertex] of layer.entries()) index.set(vertex, i)
   }
   number()
   let best = layers.map((layer) => [...layer])
@@ -196,16 +196,16 @@ function order(layers: Place[][]): void {
   for (let sweep = 0; sweep < SWEEPS && fewest > 0; sweep++) {
     const isDown = sweep % 2 === 0
     for (let n = 1; n < layers.length; n++) {
-      const layer = layers[isDown ? n : layers.length - 1 - n] as Place[]
+      const layer = layers[isDown ? n : layers.length - 1 - n] as Vertex[]
       const middle = new Map(
-        layer.map((place, i) => {
-          const near = isDown ? place.above : place.below
+        layer.map((vertex, i) => {
+          const near = isDown ? vertex.above : vertex.below
           const sum = near.reduce((total, one) => total + (index.get(one) as number), 0)
-          return [place, near.length === 0 ? i : sum / near.length] as const
+          return [vertex, near.length === 0 ? i : sum / near.length] as const
         }),
       )
       layer.sort((a, b) => (middle.get(a) as number) - (middle.get(b) as number))
-      for (const [i, place] of layer.entries()) index.set(place, i)
+      for (const [i, vertex] of layer.entries()) index.set(vertex, i)
     }
     const now = crossings(layers, index)
     if (now >= fewest) continue
@@ -215,7 +215,7 @@ function order(layers: Place[][]): void {
   for (const [i, layer] of best.entries()) layers[i] = layer
 }
 
-function crossings(layers: readonly (readonly Place[])[], index: ReadonlyMap<Place, number>): number {
+function crossings(layers: readonly (readonly Vertex[])[], index: ReadonlyMap<Vertex, number>): number {
   let count = 0
   for (const layer of layers) {
     const ends = layer.flatMap(({ below }) =>
@@ -233,38 +233,38 @@ function crossings(layers: readonly (readonly Place[])[], index: ReadonlyMap<Pla
   return count
 }
 
-/** Moves every place towards its neighbours: the least squares that keep the order and the distances of a layer. */
-function spread(layers: readonly (readonly Place[])[]): void {
+/** Moves every vertex towards its neighbours: the least squares that keep the order and the distances of a layer. */
+function spread(layers: readonly (readonly Vertex[])[]): void {
   for (const layer of layers) settle(layer, (_, i) => i)
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
     const isDown = sweep % 2 === 0
     for (let n = 0; n < layers.length; n++) {
-      const layer = layers[isDown ? n : layers.length - 1 - n] as readonly Place[]
-      settle(layer, (place) => {
-        const near = isDown ? place.above : place.below
-        const all = near.length > 0 ? near : isDown ? place.below : place.above
-        return all.length === 0 ? place.x : all.reduce((sum, { x }) => sum + x, 0) / all.length
+      const layer = layers[isDown ? n : layers.length - 1 - n] as readonly Vertex[]
+      settle(layer, (vertex) => {
+        const near = isDown ? vertex.above : vertex.below
+        const all = near.length > 0 ? near : isDown ? vertex.below : vertex.above
+        return all.length === 0 ? vertex.x : all.reduce((sum, { x }) => sum + x, 0) / all.length
       })
     }
   }
 }
 
 /** Neighbours that would overlap become one block, at the mean of where its parts want to be. */
-function settle(layer: readonly Place[], wanted: (place: Place, index: number) => number): void {
+function settle(layer: readonly Vertex[], wanted: (vertex: Vertex, index: number) => number): void {
   const offsets: number[] = []
   let offset = 0
-  for (const [i, place] of layer.entries()) {
+  for (const [i, vertex] of layer.entries()) {
     const before = layer[i - 1]
     if (before !== undefined) {
-      const gap = before.isJoint && place.isJoint ? JOINT : GAP_X
-      offset += before.width / 2 + gap + place.width / 2
+      const gap = before.isJoint && vertex.isJoint ? JOINT : GAP_X
+      offset += before.width / 2 + gap + vertex.width / 2
     }
     offsets.push(offset)
   }
   const blocks: { sum: number; weight: number; count: number }[] = []
-  for (const [i, place] of layer.entries()) {
-    const weight = place.isJoint ? 2 : 1
-    let block = { sum: (wanted(place, i) - (offsets[i] as number)) * weight, weight, count: 1 }
+  for (const [i, vertex] of layer.entries()) {
+    const weight = vertex.isJoint ? 2 : 1
+    let block = { sum: (wanted(vertex, i) - (offsets[i] as number)) * weight, weight, count: 1 }
     for (let last = blocks.at(-1); last !== undefined; last = blocks.at(-1)) {
       if (last.sum / last.weight < block.sum / block.weight) break
       block = {
@@ -278,13 +278,13 @@ function settle(layer: readonly Place[], wanted: (place: Place, index: number) =
   }
   let at = 0
   for (const { sum, weight, count } of blocks) {
-    for (let i = 0; i < count; i++, at++) (layer[at] as Place).x = sum / weight + (offsets[at] as number)
+    for (let i = 0; i < count; i++, at++) (layer[at] as Vertex).x = sum / weight + (offsets[at] as number)
   }
 }
 
 function drawn(
-  places: ReadonlyMap<string, Place>,
-  layers: readonly (readonly Place[])[],
+  vertices: ReadonlyMap<string, Vertex>,
+  layers: readonly (readonly Vertex[])[],
   routes: readonly Route[],
   edges: readonly LayeredEdge[],
 ): Layered {
@@ -306,23 +306,23 @@ function drawn(
     y += height + (isJoints ? (GAP_Y * 2) / 3 : GAP_Y)
   }
   const move = MARGIN - left
-  const centre = (place: Place): Point => ({ x: place.x + move, y: ys[place.layer] as number })
+  const centre = (vertex: Vertex): Point => ({ x: vertex.x + move, y: ys[vertex.layer] as number })
   const ports = portsOf(routes)
   const lines = routes.map((route, i) => {
-    const [first, last] = [route.places[0] as Place, route.places.at(-1) as Place]
+    const [first, last] = [route.vertices[0] as Vertex, route.vertices.at(-1) as Vertex]
     const [out, into] = ports[i] as readonly [number, number]
-    const points = route.places.map((place): Point => {
-      const { x, y: middle } = centre(place)
-      if (place === first) return { x: x + out, y: middle + first.height / 2 }
-      if (place === last) return { x: x + into, y: middle - last.height / 2 }
+    const points = route.vertices.map((vertex): Point => {
+      const { x, y: middle } = centre(vertex)
+      if (vertex === first) return { x: x + out, y: middle + first.height / 2 }
+      if (vertex === last) return { x: x + into, y: middle - last.height / 2 }
       return { x, y: middle }
     })
     if (route.isTurned) points.reverse()
     const label = route.label === undefined ? middleOf(points) : centre(route.label)
     return { points, label }
   })
-  const boxes = new Map([...places].map(([id, place]) => [id, centre(place)]))
-  const hasBoxes = edges.length > 0 || places.size > 0
+  const boxes = new Map([...vertices].map(([id, vertex]) => [id, centre(vertex)]))
+  const hasBoxes = edges.length > 0 || vertices.size > 0
   return { boxes, lines, width: right - left + 2 * MARGIN, height: hasBoxes ? y - GAP_Y + MARGIN : 0 }
 }
 
@@ -336,13 +336,13 @@ function middleOf(points: readonly Point[]): Point {
 function portsOf(routes: readonly Route[]): readonly (readonly [out: number, into: number])[] {
   const shifts = routes.map(() => [0, 0] as [number, number])
   for (const side of [0, 1] as const) {
-    const byBox = new Map<Place, number[]>()
-    for (const [i, { places }] of routes.entries()) {
-      const box = (side === 0 ? places[0] : places.at(-1)) as Place
+    const byBox = new Map<Vertex, number[]>()
+    for (const [i, { vertices }] of routes.entries()) {
+      const box = (side === 0 ? vertices[0] : vertices.at(-1)) as Vertex
       byBox.set(box, [...(byBox.get(box) ?? []), i])
     }
     for (const [box, list] of byBox) {
-      const towards = (i: number) => (routes[i] as Route).places.at(side === 0 ? 1 : -2)?.x ?? 0
+      const towards = (i: number) => (routes[i] as Route).vertices.at(side === 0 ? 1 : -2)?.x ?? 0
       list.sort((a, b) => towards(a) - towards(b))
       const room = Math.max(0, box.width - 32)
       const step = Math.min(PORT, list.length > 1 ? room / (list.length - 1) : 0)

@@ -1,7 +1,7 @@
-/** The places of the studio, in the order of the rail. A screen is added here and in `routes.tsx`. */
+/** The destinations of the studio, in the order of the rail. A screen is added here and in `routes.tsx`. */
 import type { IconName } from "../ui/icon.tsx"
 
-export interface Place {
+export interface Destination {
   readonly name: string
   readonly href: string
   readonly icon: IconName
@@ -9,7 +9,7 @@ export interface Place {
   readonly isLast?: boolean
 }
 
-export const PLACES: readonly Place[] = [
+export const DESTINATIONS: readonly Destination[] = [
   { name: "Home", href: "/", icon: "home" },
   { name: "Runs", href: "/runs", icon: "runs" },
   { name: "Inbox", href: "/inbox", icon: "inbox" },
