@@ -6,7 +6,7 @@ import { crashTest, explore, type Simulation } from "superstep/testing"
 import { expect, inject, test } from "vitest"
 import { outcomeOf, type Scenario, scenarios } from "./scenarios/index.ts"
 
-const [CRASH_DAYS, WILD_DAYS] = inject("isProof") ? [150, 100] : [2, 1]
+const [CRASH_DAYS, WILD_DAYS] = inject("isProof") ? [150, 100] : [3, 2]
 const base = inject("seed")
 
 const makers: [string, (watch: () => void) => Scenario][] = Object.entries(scenarios)
