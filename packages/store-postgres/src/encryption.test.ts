@@ -99,6 +99,7 @@ describe("an encrypted schema", () => {
     ]
     expect(await readable(plain.schema)).toEqual(tables)
     const store = open(newSchema(), [a])
+    expect(store.isEncrypted).toBe(true)
     await fill(store, "r")
     expect(await readable(store.schema)).toEqual([])
     expect(await contentOf(store, "r")).toEqual(CONTENT)

@@ -14,7 +14,7 @@ import type {
   Store,
   Subscriptions,
 } from "@superstep/engine"
-import { type KeyRing, placesKind, ringOf, VALUE } from "@superstep/engine/stores"
+import { type KeyRing, placesKind, plainCodec, ringOf, VALUE } from "@superstep/engine/stores"
 import type { ConnectionConfig } from "./address.ts"
 import { type AppendItem, toAppendItem } from "./append-item.ts"
 import { Appends } from "./appends.ts"
@@ -46,9 +46,12 @@ import { subscriptionsOn } from "./subscriptions.ts"
 
 /** A store that always answers with a promise. */
 export type PostgresStore = Promised<
-  Omit<Store, "keepAlive" | "live" | "queue" | "records" | "schedules" | "slots" | "subscriptions">
+  Omit<
+    Store,
+    "isEncrypted" | "keepAlive" | "live" | "queue" | "records" | "schedules" | "slots" | "subscriptions"
+  >
 > &
-  Pick<Store, "keepAlive"> & {
+  Pick<Store, "isEncrypted" | "keepAlive"> & {
     readonly queue: Promised<RunQueue>
     readonly records: Promised<RecordStore>
     readonly schedules: Promised<ScheduleStore>
@@ -73,6 +76,8 @@ export function storeOn(
   const hints = hintsOn(signals)
 
   return {
+    isEncrypted: database.codec !== plainCodec,
+
     append(lease, expectedSeq, records, change) {
       let item: AppendItem
       try {

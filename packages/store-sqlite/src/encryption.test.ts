@@ -89,6 +89,7 @@ describe.each(drivers)("an encrypted file by $name", ({ driver: on }) => {
     expect(bytesOf(path)).not.toContain(SECRET)
     expect(bytesOf(await filled(undefined, on))).toContain(SECRET)
     const store = open(path, [a], on)
+    expect(store.isEncrypted).toBe(true)
     expect(await contentOf(store, "r")).toEqual(CONTENT)
     expect(await store.mailOutcome("refused r")).toMatchObject({ message: SECRET })
     await store.close()

@@ -52,9 +52,12 @@ type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unkno
 
 /** A store that always answers with a promise. */
 export type SqliteStore = Promised<
-  Omit<Store, "keepAlive" | "live" | "queue" | "records" | "schedules" | "slots" | "subscriptions">
+  Omit<
+    Store,
+    "isEncrypted" | "keepAlive" | "live" | "queue" | "records" | "schedules" | "slots" | "subscriptions"
+  >
 > &
-  Required<Pick<Store, "keepAlive">> & {
+  Required<Pick<Store, "isEncrypted" | "keepAlive">> & {
     readonly queue: Promised<RunQueue>
     readonly records: Promised<RecordStore>
     readonly schedules: Promised<ScheduleStore>
@@ -126,6 +129,8 @@ function preparedStore(
   const serving = new Set<LiveService>()
 
   return {
+    isEncrypted: codec !== plainCodec,
+
     // Not `async`: of the promise of every record there would be a second one.
     append(lease, expectedSeq, records, change) {
       try {

@@ -13,7 +13,15 @@ import {
   type ModelReply,
   type ReplyPart,
 } from "../models/index.ts"
-import { ADAPTING, adaptsCalls, settingsOf, tapped, tokenCounts, withoutSecrets } from "../models/internal.ts"
+import {
+  ADAPTING,
+  adaptsCalls,
+  secretMask,
+  settingsOf,
+  tapped,
+  tokenCounts,
+  withoutSecrets,
+} from "../models/internal.ts"
 import {
   type AgentInfo,
   type AskedModel,
@@ -258,10 +266,11 @@ const FINISH: Readonly<Record<ModelReply["finish"], string>> = {
 
 /** Masks keys in every string, and then next to their names in the JSON. Files are named, not included. */
 export function genAiJson(value: unknown): string {
+  const mask = secretMask()
   const json = JSON.stringify(value, function (this: { readonly mediaType?: unknown }, key, one) {
     if (key === "data" && typeof this.mediaType === "string" && !/^https?:/.test(String(one)))
       return undefined
-    return typeof one === "string" ? withoutSecrets(one) : one
+    return typeof one === "string" ? mask(one) : one
   })
-  return withoutSecrets(json ?? "null")
+  return mask(json ?? "null")
 }

@@ -8,23 +8,42 @@ import { COARSE_KEY_PATTERNS, isSecretName, KEY_PATTERNS, MASK, secretAssignment
 
 /** For error messages. Coarse: may also mask an id or a hash. */
 export function withoutSecrets(text: string): string {
-  let clean = text
-  for (const value of secretValues()) clean = clean.replaceAll(value, MASK)
-  for (const [pattern, replacement] of COARSE_KEY_PATTERNS) clean = clean.replace(pattern, replacement)
-  for (const [pattern, replacement] of KEY_PATTERNS) clean = clean.replace(pattern, replacement)
-  return clean
+  return secretMask()(text)
+}
+
+/** The same for several texts of one moment: reading the environment takes longer than most of them. */
+export function secretMask(): (text: string) => string {
+  const values = secretValues()
+  return (text) => {
+    let clean = text
+    for (const value of values) clean = clean.replaceAll(value, MASK)
+    for (const [pattern, replacement] of COARSE_KEY_PATTERNS) clean = clean.replace(pattern, replacement)
+    for (const [pattern, replacement] of KEY_PATTERNS) clean = clean.replace(pattern, replacement)
+    return clean
+  }
 }
 
 /** A shorter value may be an ordinary word. */
 const MIN_VALUE = 8
 
+/** Whether variables have secret names: an environment has the same few names all the time. */
+const secretNames = new Map<string, boolean>()
+
 /** Read on every call, because keys may be set at any time. `also` names variables whose values are secret at any length. */
 function secretValues(also: readonly string[] = []): string[] {
-  return Object.entries(process.env).flatMap(([name, value]) => {
-    if (!value) return []
-    if (also.includes(name)) return [value]
-    return value.length >= MIN_VALUE && isSecretName(name) ? [value] : []
-  })
+  const values: string[] = []
+  for (const name of Object.keys(process.env)) {
+    let isSecret = secretNames.get(name)
+    if (isSecret === undefined) {
+      isSecret = isSecretName(name)
+      secretNames.set(name, isSecret)
+    }
+    const isNamed = also.includes(name)
+    // Values are read one by one, which takes long: most are not needed.
+    const value = isSecret || isNamed ? process.env[name] : undefined
+    if (value && (isNamed || value.length >= MIN_VALUE)) values.push(value)
+  }
+  return values
 }
 
 export interface CassetteSecrets {

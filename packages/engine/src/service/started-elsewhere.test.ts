@@ -28,15 +28,20 @@ const held = workflow("held")
   )
   .build()
 
-const workflows = [double, held]
+const asking = workflow("asking")
+  .chain(node("asking", async (_: number, ctx) => await ctx.ask("Go?")))
+  .build()
+
+const workflows = [double, held, asking]
 
 /** A worker, and a runtime that executes nothing, which reach each other by messages of JSON. */
 function application(
   change: (base: Required<Pick<Dispatcher, "start">>) => Partial<Dispatcher> = () => ({}),
+  isEncrypted = false,
 ) {
   calls = 0
   gate = deferred()
-  const store = memoryStore()
+  const store: Store = { ...memoryStore(), isEncrypted }
   const created: boolean[] = []
   const { append } = store
   store.append = (lease, seq, records, changed) => {
@@ -196,5 +201,23 @@ test("a worker with another version of the workflow leaves the run to its sender
   const other = { runId: "s" as never, created: { ...created, graph: "another" }, entry }
   expect(await app.worker.worker.start(other)).toEqual({ isCreated: false })
   expect(await app.store.run("s")).toBeUndefined()
+  await app.close()
+})
+
+test("neither inputs nor answers travel if the store encrypts them: they go through the store", async () => {
+  const carried: string[] = []
+  const app = application(
+    () => ({
+      start: async () => void carried.push("start"),
+      deliver: async () => void carried.push("deliver"),
+    }),
+    true,
+  )
+  const run = app.runtime.start(asking, 1)
+  const { requests } = await run
+  await app.runtime.respond(run.id, requests[0]?.id as string, "yes")
+  expect(await app.runtime.get(run.id)).toMatchObject({ status: "completed", outputs: ["yes"] })
+  expect(app.created).toEqual([true])
+  expect(carried).toEqual([])
   await app.close()
 })

@@ -20,7 +20,7 @@ import {
   toErrorData,
 } from "../../core/index.ts"
 import { type Clock, systemClock } from "../ports/clock.ts"
-import type { Dispatcher } from "../ports/dispatcher.ts"
+import { type Dispatcher, withoutValues } from "../ports/dispatcher.ts"
 import type { LiveListener, LiveQuery, LiveService, LiveSubscription } from "../ports/live-channel.ts"
 import { andThen, deferred, isPromise, type MaybePromise, Signal } from "../ports/maybe-promise.ts"
 import { runTaken, type Store } from "../ports/store.ts"
@@ -125,9 +125,10 @@ export class Keeper {
     this.#holder = { ...here, machine: options.machine ?? here.machine, id: this.id }
     this.#lease = lease
     this.#options = options
-    this.dispatcher = options.dispatcher
+    this.dispatcher =
+      options.dispatcher && store.isEncrypted ? withoutValues(options.dispatcher) : options.dispatcher
     const report = (runId: RunId, error: Error) => this.report(runId, error)
-    this.visits = options.dispatcher && new Visits(options.dispatcher, report)
+    this.visits = this.dispatcher && new Visits(this.dispatcher, report)
     this.watch = this.watchWith(lease)
     // A clock that a test moves says nothing about this process's event loop.
     if (options.clock === systemClock && options.hasThread !== false) {

@@ -119,5 +119,15 @@ export interface SpreadOutcome {
   readonly hasSteps?: boolean | undefined
 }
 
+/** The same, which leaves inputs and answers to the store. Messages of spread tasks still travel: their author wants that. */
+export function withoutValues(dispatcher: Dispatcher): Dispatcher {
+  const { execute, perform } = dispatcher
+  return {
+    activate: dispatcher.activate.bind(dispatcher),
+    ...(execute && { execute: execute.bind(dispatcher) }),
+    ...(perform && { perform: perform.bind(dispatcher) }),
+  }
+}
+
 /** Milliseconds until a sender no longer waits for a process that takes its mail. */
 export const DISPATCH_PATIENCE = 5_000

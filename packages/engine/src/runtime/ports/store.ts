@@ -39,6 +39,9 @@ export interface Snapshot {
 }
 
 export interface Store {
+  /** Whether it encrypts values: a dispatcher then carries none that it does not have to, and the store does. Default: false. */
+  readonly isEncrypted?: boolean | undefined
+
   // Journals
 
   /**

@@ -84,12 +84,15 @@ export function useNewestRuns(filter: RunsFilter, limit = PAGE) {
   })
 }
 
-/** Open questions, oldest first: the first 200. */
+/** How many open questions are listed. */
+export const MAX_OPEN = 200
+
+/** Open questions, the oldest first. */
 export function useOpenRequests(interval = LIVE) {
   return useQuery({
     queryKey: ["requests", "open"],
     queryFn: async ({ signal }) =>
-      (await client.request("GET /v1/requests", { query: { outcome: "open", limit: 200 }, signal })).data
+      (await client.request("GET /v1/requests", { query: { outcome: "open", limit: MAX_OPEN }, signal })).data
         .requests,
     refetchInterval: interval,
   })

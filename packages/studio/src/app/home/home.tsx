@@ -3,7 +3,7 @@ import type { Run } from "@superstep/client"
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { Link } from "wouter"
-import { useNewestRuns, useOpenRequests, useWorkflows } from "../api/queries.ts"
+import { MAX_OPEN, useNewestRuns, useOpenRequests, useWorkflows } from "../api/queries.ts"
 import { client } from "../api/session.ts"
 import { useBudgets } from "../costs/use-budgets.ts"
 import { runHref } from "../frame/address.ts"
@@ -46,7 +46,12 @@ export function Home() {
         <FirstRun />
       ) : (
         <div className={styles.home}>
-          <Card title="Waiting for a person" href="/inbox" count={requests.data?.length}>
+          <Card
+            title="Waiting for a person"
+            href="/inbox"
+            count={requests.data?.length}
+            isMore={requests.data?.length === MAX_OPEN}
+          >
             {requests.data?.slice(0, 6).map((one) => (
               <Entry
                 key={`${one.run}/${one.id}`}
@@ -109,16 +114,20 @@ interface CardProps {
   readonly title: string
   readonly href?: string
   readonly count?: number | undefined
+  /** There are more than these. */
+  readonly isMore?: boolean
   readonly children: ReactNode
 }
 
-function Card({ title, href, count: amount, children }: CardProps) {
+function Card({ title, href, count: amount, isMore = false, children }: CardProps) {
   return (
     <section className={styles.card}>
       <header className={styles.head}>
         <h2>
           {title}
-          {amount !== undefined && amount > 0 && <span className={styles.count}>{count(amount)}</span>}
+          {amount !== undefined && amount > 0 && (
+            <span className={styles.count}>{`${count(amount)}${isMore ? "+" : ""}`}</span>
+          )}
         </h2>
         {href !== undefined && (
           <Link href={href} className={styles.all}>

@@ -5,7 +5,7 @@
 import type { Request } from "@superstep/client"
 import { useEffect, useMemo, useRef, useState } from "react"
 import { Link } from "wouter"
-import { useClosedRequests, useMay, useOpenRequests } from "../api/queries.ts"
+import { MAX_OPEN, useClosedRequests, useMay, useOpenRequests } from "../api/queries.ts"
 import { runHref, useAddress } from "../frame/address.ts"
 import { Bar } from "../frame/frame.tsx"
 import { Button } from "../ui/button.tsx"
@@ -97,6 +97,9 @@ function OpenQuestions() {
             <Row request={one} isChosen={one === chosen} onChoose={() => choose(one)} />
           </li>
         ))}
+        {data.length === MAX_OPEN && (
+          <li className={styles.more}>These are the oldest. Later ones follow as you answer.</li>
+        )}
       </ul>
       <Question key={idOf(chosen)} item={chosen} isAnswering={isAnswering} onPass={() => setPassing(true)} />
       {isPassing && <Escalate run={chosen.run} request={chosen.id} onClose={() => setPassing(false)} />}

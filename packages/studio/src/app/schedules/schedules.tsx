@@ -59,7 +59,7 @@ export default function Schedules() {
       <Tabs
         label="Schedules"
         tabs={[
-          { id: "list", label: "List", count: list?.length },
+          { id: "list", label: "List", count: pages.hasNextPage ? undefined : list?.length },
           { id: "calendar", label: "Calendar" },
         ]}
         selected={isCalendar ? "calendar" : "list"}
