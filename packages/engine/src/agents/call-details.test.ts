@@ -1,5 +1,5 @@
 /** What is recorded of a model call besides its reply. */
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import type { Model } from "../models/index.ts"
 import type { RunEvent } from "../protocol/index.ts"
 import { manualClock } from "../testing/index.ts"
@@ -62,6 +62,16 @@ test("a call is recorded with its settings, the time to its first token and its 
   expect(second).not.toHaveProperty("request.instructions")
   expect(others).toEqual([])
   expect(JSON.stringify([first, second])).not.toContain(KEY)
+})
+
+test("a value is masked from the moment that a variable makes it secret, also in what was recorded before", async () => {
+  const settings = { providerOptions: { any: { greeting: "storks-in-the-meadow" } } }
+  const [before] = await detailsOf({ settings })
+  expect(JSON.stringify(before)).toContain("storks-in-the-meadow")
+  vi.stubEnv("MEADOW_API_KEY", "storks-in-the-meadow")
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const [after] = await detailsOf({ settings })
+  expect(JSON.stringify(after)).not.toContain("storks-in-the-meadow")
 })
 
 test("nothing of a call but its reply is recorded with recordCalls: false", async () => {

@@ -265,8 +265,7 @@ const FINISH: Readonly<Record<ModelReply["finish"], string>> = {
 }
 
 /** Masks keys in every string, and then next to their names in the JSON. Files are named, not included. */
-export function genAiJson(value: unknown): string {
-  const mask = secretMask()
+export function genAiJson(value: unknown, mask = secretMask()): string {
   const json = JSON.stringify(value, function (this: { readonly mediaType?: unknown }, key, one) {
     if (key === "data" && typeof this.mediaType === "string" && !/^https?:/.test(String(one)))
       return undefined

@@ -11,16 +11,28 @@ export function withoutSecrets(text: string): string {
   return secretMask()(text)
 }
 
-/** The same for several texts of one moment: reading the environment takes longer than most of them. */
-export function secretMask(): (text: string) => string {
+export type SecretMask = (text: string) => string
+
+let lastMask: { readonly values: readonly string[]; readonly mask: SecretMask } | undefined
+
+/**
+ * The same for several texts of one moment: reading the environment takes longer than most of them. While the environment
+ * has the same secrets, it returns the same function.
+ */
+export function secretMask(): SecretMask {
   const values = secretValues()
-  return (text) => {
-    let clean = text
-    for (const value of values) clean = clean.replaceAll(value, MASK)
-    for (const [pattern, replacement] of COARSE_KEY_PATTERNS) clean = clean.replace(pattern, replacement)
-    for (const [pattern, replacement] of KEY_PATTERNS) clean = clean.replace(pattern, replacement)
-    return clean
-  }
+  const isSame =
+    lastMask?.values.length === values.length && lastMask.values.every((one, i) => one === values[i])
+  if (!isSame) lastMask = { values, mask: (text) => masked(text, values) }
+  return (lastMask as { readonly mask: SecretMask }).mask
+}
+
+function masked(text: string, values: readonly string[]): string {
+  let clean = text
+  for (const value of values) clean = clean.replaceAll(value, MASK)
+  for (const [pattern, replacement] of COARSE_KEY_PATTERNS) clean = clean.replace(pattern, replacement)
+  for (const [pattern, replacement] of KEY_PATTERNS) clean = clean.replace(pattern, replacement)
+  return clean
 }
 
 /** A shorter value may be an ordinary word. */
