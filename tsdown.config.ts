@@ -175,7 +175,10 @@ function programInModules(id: string) {
   return id === "./start.ts" ? { id: "./start.js", external: true } : null
 }
 
-/** As `loadWithCodeCache` expects it: a first line that changes with the text, ASCII only, and imports by `$import`. */
+/**
+ * As `loadWithCodeCache` expects it: a first line that changes with the text, ASCII only, and imports by `$import`. Modules of
+ * Node are loaded on use, because most commands need few of them: `node_http.get` becomes `$node.node_http.get`.
+ */
 function forCodeCache(
   this: Rolldown.PluginContext,
   _: Rolldown.NormalizedOutputOptions,
@@ -183,10 +186,12 @@ function forCodeCache(
 ): void {
   for (const chunk of Object.values(bundle)) {
     if (chunk.type !== "chunk") continue
-    let code = ""
+    const program = this.parse(chunk.code)
+    let code = LAZY
     let end = 0
-    for (const at of importsIn(this.parse(chunk.code)).sort((a, b) => a - b)) {
-      code += `${chunk.code.slice(end, at)}$`
+    const insertions = [...importsIn(program), ...lazyBuiltins(program)]
+    for (const { at, text } of insertions.sort((one, other) => one.at - other.at)) {
+      code += `${chunk.code.slice(end, at)}${text}`
       end = at
     }
     code = inAscii(code + chunk.code.slice(end))
@@ -195,12 +200,59 @@ function forCodeCache(
   }
 }
 
-/** Where `import(…)` starts, at any depth of a syntax tree. */
-function importsIn(node: unknown): number[] {
-  if (typeof node !== "object" || node === null) return []
-  const own =
-    "type" in node && node.type === "ImportExpression" && "start" in node ? [Number(node.start)] : []
-  return [...own, ...Object.values(node).flatMap(importsIn)]
+const LAZY =
+  "const $node={},$lazy=(name,load)=>{Object.defineProperty($node,name,{configurable:true," +
+  "get(){const value=load();Object.defineProperty($node,name,{value});return value}})};"
+
+interface Insertion {
+  readonly at: number
+  readonly text: string
+}
+
+/** What is read of the nodes of a syntax tree. */
+interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly name?: string
+}
+
+/** All nodes of a syntax tree, at any depth, but names of properties. */
+function* nodesIn(tree: unknown): Generator<SyntaxNode> {
+  if (typeof tree !== "object" || tree === null) return
+  if ("type" in tree) yield tree as SyntaxNode
+  const isPlain = "computed" in tree && !tree.computed
+  for (const [key, value] of Object.entries(tree)) {
+    if (!(isPlain && (key === "property" || key === "key"))) yield* nodesIn(value)
+  }
+}
+
+function importsIn(program: unknown): Insertion[] {
+  const found: Insertion[] = []
+  for (const { type, start } of nodesIn(program))
+    if (type === "ImportExpression") found.push({ at: start, text: "$" })
+  return found
+}
+
+function lazyBuiltins(program: ReturnType<Rolldown.PluginContext["parse"]>): Insertion[] {
+  const declared = new Set<SyntaxNode>()
+  const found: Insertion[] = []
+  for (const statement of program.body) {
+    if (statement.type !== "VariableDeclaration") continue
+    for (const { id, init } of statement.declarations) {
+      const isRequired =
+        init?.type === "CallExpression" && init.callee.type === "Identifier" && init.callee.name === "require"
+      if (!isRequired || id.type !== "Identifier") continue
+      declared.add(id)
+      found.push({ at: init.start, text: `$lazy("${id.name}",()=>` }, { at: init.end, text: ")" })
+    }
+  }
+  const names = new Set([...declared].map(({ name }) => name))
+  for (const node of nodesIn(program)) {
+    if (node.type !== "Identifier" || !names.has(node.name) || declared.has(node)) continue
+    found.push({ at: node.start, text: "$node." })
+  }
+  return found
 }
 
 /** All that is not is in texts and patterns, where it can be written as an escape. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
-import { bundledPrograms } from "./tests/bundled.ts"
+import { bundledPrograms, modulesOfThisRun } from "./tests/bundled.ts"
 import { LongestFirst } from "./tests/longest-first.ts"
 
 declare module "vitest" {
@@ -84,6 +84,8 @@ export default defineConfig(({ mode }) => {
       maxWorkers: availableParallelism() + 1,
       provide: { isProof, isShortProof, seed },
       sequence: { sequencer: LongestFirst },
+      // The projects load much the same sources: each is transformed once.
+      experimental: { fsModuleCache: true, fsModuleCachePath: modulesOfThisRun },
       alias: { "fast-check": join(import.meta.dirname, "tests/seeded-fast-check.ts") },
       // A long test runs with the proofs only; a proof runs in the check too, with tens of cases.
       ...(isProof

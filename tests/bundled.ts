@@ -6,8 +6,12 @@ import { type BuildOptions, buildSync } from "esbuild"
 
 const root = resolve(import.meta.dirname, "..")
 const programs = join(root, ".build", "programs")
+const isWorker = process.env.VITEST_WORKER_ID !== undefined
 /** Of this run of the tests, which Vitest's process and its workers share. The next run bundles again: sources may have changed. */
-const folder = join(programs, String(process.env.VITEST_WORKER_ID === undefined ? process.pid : process.ppid))
+const folder = join(programs, String(isWorker ? process.ppid : process.pid))
+if (!isWorker) removeOldRuns()
+/** Where Vitest's projects share the modules that one of them has transformed. They name this run's programs, so no other run reads them. */
+export const modulesOfThisRun = join(folder, "modules")
 
 /** Bundles a TypeScript file and returns the path of the program. */
 export function bundled(file: string): string {
@@ -53,7 +57,6 @@ function settings(): BuildOptions {
 
 function make(path: string, build: (own: string) => void): void {
   if (existsSync(path)) return
-  if (!existsSync(folder)) removeOldRuns()
   mkdirSync(folder, { recursive: true })
   // Another worker may bundle the same program at the same time: both are complete when they get its name.
   const own = `${path}.${process.pid}`

@@ -9,6 +9,7 @@ import * as fc from "fast-check"
 import { memoryStore } from "superstep"
 import { afterAll, beforeAll, expect, inject, test } from "vitest"
 import { bundledTogether } from "../bundled.ts"
+import { sized } from "../sized.ts"
 import { comeToEnd } from "./come-to-end.ts"
 import type { ChildMessage, Job, Kill } from "./job.ts"
 import { Process } from "./processes.ts"
@@ -33,8 +34,7 @@ type KillCounts = Pick<KillOptions, "stride" | "random">
 
 /** How often a proof kills; in the check, what it is passed. */
 export function proofCounts(inCheck: KillCounts): KillCounts {
-  if (!inject("isProof")) return inCheck
-  return inject("isShortProof") ? { stride: 7, random: 3 } : { stride: 3, random: 6 }
+  return sized({ check: inCheck, short: { stride: 7, random: 3 }, full: { stride: 3, random: 6 } })
 }
 
 let folder = ""

@@ -2,6 +2,6 @@ import { join } from "node:path"
 import { killTests, proofCounts } from "./kill-suite.ts"
 
 killTests({
-  ...proofCounts({ stride: 13, random: 1 }),
+  ...proofCounts({ stride: 23, random: 1 }),
   addressOf: (folder, name) => join(folder, `${name}.db`),
 })

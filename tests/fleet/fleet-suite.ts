@@ -108,7 +108,7 @@ async function survives({ runs: RUNS, kills: KILLS }: FleetSize, path: string): 
   expect(moved).toBeGreaterThan(0)
   const again = visits.length - RUNS * 3
   console.log(
-    `SEED=${SEED}: ${moved} runs continued in another worker; ${again} steps ran again, whose worker died in them`,
+    `SEED=${SEED}: ${KILLS} kills; ${moved} runs continued in another worker; ${again} steps ran again, whose worker died in them`,
   )
   await Promise.all(workers.map(kill))
   await store.close()

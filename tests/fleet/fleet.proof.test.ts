@@ -2,6 +2,6 @@ import { join } from "node:path"
 import { inject } from "vitest"
 import { fleetTest } from "./fleet-suite.ts"
 
-fleetTest(inject("isProof") ? { runs: 150, kills: 12 } : { runs: 60, kills: 4 }, (folder) =>
+fleetTest(inject("isProof") ? { runs: 150, kills: 12 } : { runs: 30, kills: 2 }, (folder) =>
   join(folder, "runs.db"),
 )

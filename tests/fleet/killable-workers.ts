@@ -34,8 +34,12 @@ export function killableWorkers(name: string): KillableWorkers {
   }
 }
 
+/** The next message. Rejects if the process ends before. */
 export function answer(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve) => child.once("message", resolve))
+  return new Promise((resolve, reject) => {
+    child.once("message", resolve)
+    child.once("exit", (code, signal) => reject(new Error(`The worker ended: ${signal ?? `code ${code}`}`)))
+  })
 }
 
 export async function kill(child: ChildProcess): Promise<void> {

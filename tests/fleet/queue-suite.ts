@@ -4,10 +4,15 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as fc from "fast-check"
 import { expect, inject, test } from "vitest"
+import { sized } from "../sized.ts"
 import { openStore } from "../stores.ts"
 import { answer, kill, killableWorkers } from "./killable-workers.ts"
 
-const SIZE = inject("isProof") ? { big: 600, kills: 20 } : { big: 60, kills: 3 }
+const SIZE = sized({
+  check: { big: 60, kills: 3 },
+  short: { big: 300, kills: 10 },
+  full: { big: 600, kills: 20 },
+})
 const SMALL = 10
 const WORKERS = 3
 const SEED = inject("seed")

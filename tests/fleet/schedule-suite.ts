@@ -6,12 +6,13 @@ import { join } from "node:path"
 import * as fc from "fast-check"
 import { afterAll, beforeAll, expect, inject, test } from "vitest"
 import { bundled } from "../bundled.ts"
+import { sized } from "../sized.ts"
 import { openStore } from "../stores.ts"
 
-const PROCESSES = inject("isProof") ? 10 : 4
+const PROCESSES = sized({ check: 4, short: 6, full: 10 })
 const SCHEDULES = 3
-const TIMES = inject("isProof") ? 40 : 5
-const KILLS = inject("isProof") ? 30 : 4
+const TIMES = sized({ check: 5, short: 20, full: 40 })
+const KILLS = sized({ check: 4, short: 15, full: 30 })
 const SEED = inject("seed")
 const EVERY = 1_000
 

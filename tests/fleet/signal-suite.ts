@@ -6,11 +6,16 @@ import * as fc from "fast-check"
 import type { Runtime } from "superstep"
 import { expect, inject, test } from "vitest"
 import { openCaller } from "../runtimes.ts"
+import { sized } from "../sized.ts"
 import { openStore } from "../stores.ts"
 import { answer, kill, killableWorkers } from "./killable-workers.ts"
 
 const RUNS = 4
-const SIZE = inject("isProof") ? { signals: 40, kills: 20 } : { signals: 8, kills: 3 }
+const SIZE = sized({
+  check: { signals: 8, kills: 3 },
+  short: { signals: 20, kills: 10 },
+  full: { signals: 40, kills: 20 },
+})
 const WORKERS = 2
 const SEED = inject("seed")
 

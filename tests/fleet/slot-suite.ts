@@ -4,10 +4,15 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as fc from "fast-check"
 import { expect, inject, test } from "vitest"
+import { sized } from "../sized.ts"
 import { openStore } from "../stores.ts"
 import { answer, kill, killableWorkers } from "./killable-workers.ts"
 
-const SIZE = inject("isProof") ? { runs: 400, kills: 20 } : { runs: 50, kills: 3 }
+const SIZE = sized({
+  check: { runs: 50, kills: 3 },
+  short: { runs: 200, kills: 10 },
+  full: { runs: 400, kills: 20 },
+})
 const WORKERS = 3
 const SEED = inject("seed")
 /** How many there may be at the same time. */

@@ -2,14 +2,15 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, expect, inject, test } from "vitest"
+import { afterAll, beforeAll, expect, test } from "vitest"
 import { bundled } from "../bundled.ts"
 import { Process } from "../crash/processes.ts"
+import { sized } from "../sized.ts"
 import { openStore } from "../stores.ts"
 import type { SubscriberJob, SubscriberMessage } from "./subscriber.ts"
 
-const RUNS = inject("isProof") ? 200 : 20
-const KILLS = inject("isProof") ? 20 : 3
+const RUNS = sized({ check: 12, short: 100, full: 200 })
+const KILLS = sized({ check: 2, short: 10, full: 20 })
 
 type Subscriber = Process<SubscriberMessage>
 
@@ -98,6 +99,7 @@ export function subscriptionTests(addressOf: (folder: string, name: string) => s
         expect(began).toBeLessThan(at)
       }
     }
+    console.log(`${KILLS} kills, ${expected.length} events, none lost`)
   })
 }
 

@@ -1,17 +1,21 @@
 /** What axe finds: with the proofs on each screen in both themes, in the check on one screen of each kind in one theme. */
 import { AxeBuilder } from "@axe-core/playwright"
-import { expect, inject, test } from "vitest"
+import { expect, inject, onTestFinished, test } from "vitest"
 import { LOADING, open, serve } from "./harness.ts"
-import { seed } from "./seed.ts"
+import { seed, seededIndexes } from "./seed.ts"
 
 test("no screen has a finding of axe", async () => {
-  const { url } = await serve()
+  const { indexes, close } = await seededIndexes()
+  onTestFinished(close)
+  const { url } = await serve({ indexes })
   const runs = await seed(url)
   const screens = [
     "/",
     "/runs",
     `/runs/${runs.article}`,
     `/runs/${runs.article}?v=timeline&sel=node:draft`,
+    `/runs/${runs.indexing}?sel=edge:shortening|judge|keep`,
+    `/runs/${runs.digest}?v=timeline&sel=node:read`,
     `/runs/${runs.payment}?v=events&sel=node:charge`,
     `/runs/${runs.support}?v=chat`,
     `/runs/${runs.article}?fork=1`,

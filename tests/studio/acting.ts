@@ -40,6 +40,61 @@ test("an action on all runs that match lists them first; a run is copied as curl
   await (await copied("Copy as a command")).toBe("superstep runs show minutes")
 })
 
+test("runs are cancelled, retried and run again together: first the list of what would happen, then the deed", async () => {
+  const { url } = await serve()
+  const client = createClient({ url })
+  for (const id of ["1", "2"]) {
+    await (await client.start("article", { topic: "storks" }, { runId: `asks-${id}` })).result()
+    await (await client.start("payment", { card: "…4242" }, { runId: `paid-${id}` })).result()
+  }
+  const runs = async () => (await client.request("GET /v1/runs", {})).data.runs
+  const statuses = async (prefix: string) =>
+    (await runs()).flatMap(({ id, status }) => (id.startsWith(prefix) ? [status] : []))
+
+  const page = await open(`${url}/studio/runs?status=waiting`)
+  const dialog = page.getByRole("dialog")
+  const action = dialog.getByLabel("Action", { exact: true })
+  const listed = dialog.getByRole("list", { name: "Runs that the action applies to" }).getByRole("listitem")
+  const offered = async () => await action.locator("option").allInnerTexts()
+  const names = async () => (await listed.allInnerTexts()).toSorted()
+  await page.getByRole("button", { name: "Act on all that match" }).click()
+  expect(await offered()).toEqual(["Cancel", "Pause"])
+  await expect.poll(names).toEqual(["asks-1 article", "asks-2 article"])
+  expect(await statuses("asks")).toEqual(["waiting", "waiting"])
+  await page.getByRole("button", { name: "Cancel: 2 runs" }).click()
+  await page.getByText("2 runs done").waitFor()
+  await expect.poll(() => statuses("asks")).toEqual(["cancelled", "cancelled"])
+
+  await page.goto(`${url}/studio/runs?status=failed,quarantined`)
+  await page.getByRole("button", { name: "Act on all that match" }).click()
+  await action.selectOption("Retry from the failure")
+  await expect.poll(names).toEqual(["paid-1 payment", "paid-2 payment"])
+  expect(await runs()).toHaveLength(4)
+  await page.getByRole("button", { name: "Retry from the failure: 2 runs" }).click()
+  await page.getByText("2 runs done").waitFor()
+  await expect.poll(async () => (await runs()).length).toBe(6)
+
+  // Of chosen rows, those that the action is for.
+  await page.goto(`${url}/studio/runs`)
+  await page
+    .getByRole("row", { name: /paid-1/ })
+    .getByRole("checkbox")
+    .check()
+  await page
+    .getByRole("row", { name: /asks-2/ })
+    .getByRole("checkbox")
+    .check()
+  await page.getByRole("button", { name: "Act on 2 runs" }).click()
+  await action.selectOption("Retry from the failure")
+  await expect.poll(names).toEqual(["paid-1 payment"])
+  await action.selectOption("Run again from the start")
+  await expect.poll(names).toEqual(["asks-2 article", "paid-1 payment"])
+  expect(await runs()).toHaveLength(6)
+  await page.getByRole("button", { name: "Run again from the start: 2 runs" }).click()
+  await page.getByText("2 runs done").waitFor()
+  expect(await runs()).toHaveLength(8)
+})
+
 test("the calendar opens a schedule, a backfill creates the runs it lists, and a delivery is sent again", async () => {
   const { url } = await serve()
   const client = createClient({ url })

@@ -1,5 +1,5 @@
 /** One browser and one build of the studio for all its tests, and servers for them. */
-import { apiKeys, createServer, type Listening, listen } from "@superstep/server"
+import { apiKeys, createServer, type Listening, listen, type ServedIndexes } from "@superstep/server"
 import { loadStudio, type Studio } from "@superstep/studio"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { memoryStore, Runtime } from "superstep"
@@ -32,7 +32,7 @@ interface World {
 
 /** A server with the workflows of the world, whose model stops after each word that it may not write yet. */
 export async function serve(
-  options: { readonly keys?: boolean; readonly gated?: boolean } = {},
+  options: { readonly keys?: boolean; readonly gated?: boolean; readonly indexes?: ServedIndexes } = {},
 ): Promise<World & { store: ReturnType<typeof memoryStore> }> {
   let allowed = options.gated === true ? 0 : Number.POSITIVE_INFINITY
   const paused = new Set<() => void>()
@@ -53,6 +53,7 @@ export async function serve(
       workflows: workflows as never,
       studio,
       auth,
+      ...(options.indexes !== undefined && { indexes: options.indexes }),
       webhooks: { allow: ["127.0.0.1"] },
     }),
     { port: 0 },

@@ -40,6 +40,7 @@ test("a schedule is created and triggered, its cost is counted, and a key is cre
   expect(new URL(page.url()).searchParams.get("workflow")).toBe("support")
 
   await page.getByRole("link", { name: "Settings" }).click()
+  await page.getByRole("row", { name: /^admin this session/ }).waitFor()
   await page.getByRole("button", { name: "New key" }).click()
   await page.getByLabel("Name", { exact: true }).fill("ci")
   await page.getByRole("button", { name: "Create", exact: true }).click()
@@ -55,7 +56,8 @@ test("a schedule is created and triggered, its cost is counted, and a key is cre
   expect(await status()).toBe(401)
 
   await page.getByRole("tab", { name: "Audit log" }).click()
-  await page.getByText("PUT /v1/schedules/morning").waitFor()
+  // By the name of the key, not by its id.
+  await page.getByRole("row", { name: /admin PUT \/v1\/schedules\/morning/ }).waitFor()
 })
 
 test("a budget is raised, a key paused and resumed, finished runs are deleted after a dry run, and a hook is created", async () => {

@@ -70,6 +70,7 @@ test("a screen that the server could not deliver opens when the server is back",
   await notice(page).waitFor()
   await page.getByRole("link", { name: "Schedules", exact: true }).click()
   await page.getByText("This screen could not be shown").waitFor()
+  await page.getByText("It opens by itself when the server is back.", { exact: false }).waitFor()
   await server.restart()
   await page.getByText("No schedules yet").waitFor()
 })

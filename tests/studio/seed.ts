@@ -1,5 +1,10 @@
 /** Runs in every state that the screens show, started over the API as anybody would. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { type Client, createClient, type ScheduleOptions } from "@superstep/client"
+import { documentIndex } from "@superstep/retrieval"
+import type { ServedIndexes } from "@superstep/server"
 
 export async function seed(url: string, key?: string) {
   const client = createClient({ url, ...(key !== undefined && { key }) })
@@ -72,6 +77,36 @@ export async function seedSettings(url: string, admin: string): Promise<void> {
   await client.request("POST /v1/hooks", {
     body: { name: "new-order", workflow: "payment", input: "$body", verify: { type: "standard" } },
   })
+}
+
+const STORKS = `# White storks
+
+White storks eat frogs, mice, insects and small fish.
+
+# Migration
+
+Most storks spend the winter in Africa, south of the Sahara. Some stay on landfills in Spain.
+`
+const LAMPS = "The desk lamp takes bulbs with an E14 socket. A broken lamp is refunded within 30 days."
+
+/** An index of two documents. The server closes it with the function that comes along. */
+export async function seededIndexes(): Promise<{ indexes: ServedIndexes; close: () => Promise<void> }> {
+  const folder = mkdtempSync(join(tmpdir(), "studio-index-"))
+  const index = documentIndex(join(folder, "index.db"), { root: folder })
+  await index.add([
+    { source: "storks.md", text: STORKS, type: "markdown" },
+    { source: "lamps.txt", text: LAMPS, type: "text" },
+  ])
+  return {
+    indexes: {
+      names: async () => ["library"],
+      use: async (name, use) => (name === "library" ? await use(index) : undefined),
+    },
+    async close() {
+      await index.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
 }
 
 async function schedules(client: Client): Promise<void> {

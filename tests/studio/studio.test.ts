@@ -74,7 +74,7 @@ test("starts a workflow, shows the text as it is written, takes an answer, steps
   await page.getByText("rewritten").first().waitFor()
 })
 
-test("an approval can be changed before it is allowed, by keyboard", async () => {
+test("an approval can be changed before it is allowed, for the whole run too, by keyboard", async () => {
   const { url } = await serve()
   const run = await createClient({ url }).start("support", "My lamp is broken.", { runId: "ticket" })
   await run.result()
@@ -83,12 +83,15 @@ test("an approval can be changed before it is allowed, by keyboard", async () =>
   await page.keyboard.press("Enter")
   await page.locator(":focus").and(page.getByLabel("order")).waitFor()
   await page.getByLabel("amount").fill("40")
+  await page.getByLabel("Always allow refund in this run").press("Space")
   await page.getByLabel("amount").press("Control+Enter")
   await page.getByText("Nobody waits for you").waitFor()
   const { outputs } = await run.result()
   expect(outputs).toEqual(["Your refund of 48.50 EUR is on its way."])
   const events = await (await fetch(`${url}/v1/runs/ticket/events?types=step.recorded`)).text()
   expect(events).toContain("Refunded 40 EUR for A-17.")
+  const answered = await (await fetch(`${url}/v1/runs/ticket/events?types=request.answered`)).text()
+  expect(answered).toContain('"always":true')
 })
 
 test("superstep studio starts over an empty store, with an example that one press starts", async () => {

@@ -172,6 +172,7 @@ export {
   MAX_BURSTS,
   type Mail,
   type MailOutcome,
+  type MailReply,
   type Migrate,
   merge,
   type NewEvent,

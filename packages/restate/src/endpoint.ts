@@ -19,7 +19,7 @@ import { createEndpointHandler as fetchHandler } from "@restatedev/restate-sdk/f
 import { createEndpointHandler as nodeHandler } from "@restatedev/restate-sdk/node"
 import {
   type Mail,
-  type MailOutcome,
+  type MailReply,
   type Rest,
   type RunId,
   type RunStart,
@@ -96,7 +96,7 @@ export function restateEndpoint(options: RestateEndpointOptions): RestateEndpoin
     if (graph !== undefined) await dispatcher.activate(run, at, graph)
     else if (wakeAt !== undefined) await dispatcher.activate(run, wakeAt)
   }
-  const deliver = async (_: Context, mail: Mail): Promise<{ outcome?: MailOutcome | undefined }> => ({
+  const deliver = async (_: Context, mail: Mail): Promise<{ outcome?: MailReply | undefined }> => ({
     outcome: await runtime.worker.deliver(mail),
   })
   const perform = (ctx: Context, { state, tasks }: Chunk): Promise<ChunkOutcome> =>

@@ -2,9 +2,11 @@
  * Sends requests to a Restate cluster through its ingress. A request that a node does not answer goes to the next one: a repeated
  * activation changes nothing, and a call is repeated under its idempotency key.
  */
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from "node:http"
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import {
   type Mail,
-  type MailOutcome,
+  type MailReply,
   type RunId,
   type RunStart,
   type StartReply,
@@ -24,6 +26,8 @@ const DEFAULT_SERVICE = "superstep"
 
 /** Bytes of a message: Restate takes 32 MiB, and JSON in JSON needs room. */
 export const MAX_MESSAGE = 24 * 1_048_576
+/** Connections are used again, unless they have been idle for so many milliseconds. */
+const KEPT = { keepAlive: true, timeout: 10_000 }
 /** How many calls are in progress at most: each has a connection. */
 const MAX_CALLS = 256
 const MAX_PAUSE = 5_000
@@ -55,6 +59,7 @@ export class Ingress {
   #executed = 0
   readonly #waiting: (() => void)[] = []
   readonly #closed = new AbortController()
+  readonly #agents = { http: new HttpAgent(KEPT), https: new HttpsAgent(KEPT) }
 
   constructor({ restate, service = DEFAULT_SERVICE, headers = {} }: IngressOptions) {
     if (!/^[A-Za-z][\w.-]*$/.test(service))
@@ -108,13 +113,13 @@ export class Ingress {
   }
 
   /** The outcome. Undefined if no worker takes the mail in time: it goes through the store. */
-  async deliver(mail: Mail): Promise<MailOutcome | undefined> {
+  async deliver(mail: Mail): Promise<MailReply | undefined> {
     const text = JSON.stringify(mail)
     if (Buffer.byteLength(text) > MAX_MESSAGE) return undefined
     const signal = AbortSignal.any([AbortSignal.timeout(DELIVER_PATIENCE), this.#closed.signal])
     try {
       const found = await this.#post(`/${this.service}/deliver`, text, { signal, rounds: 1 })
-      return (found as { outcome?: MailOutcome } | undefined)?.outcome
+      return (found as { outcome?: MailReply } | undefined)?.outcome
     } catch (error) {
       if (signal.aborted) return undefined
       throw error
@@ -142,6 +147,7 @@ export class Ingress {
   /** Ends requests in progress: their results are there for the next caller. */
   close(): void {
     this.#closed.abort()
+    for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
   /** Undefined if no worker has the graph that the service is for, or an optional handler. */
@@ -156,12 +162,12 @@ export class Ingress {
       try {
         const all = { "content-type": "application/json", ...this.#headers, ...headers }
         const signal = patience === undefined ? end : AbortSignal.timeout(patience)
-        const response = await fetch(url, { method: "POST", headers: all, body: text, signal })
-        if (response.ok) return parsed(await response.text())
+        const { status, body } = await this.#request(url, text, all, signal)
+        if (status >= 200 && status < 300) return parsed(body)
         const mayMiss = how.isOptional || !path.startsWith(`/${this.service}/`)
-        if (response.status === 404 && mayMiss) return undefined
-        problem = new Error(`${response.status} ${(await response.text()).slice(0, 500)}`)
-        if (response.status < 500 && response.status !== 404 && response.status !== 429) break
+        if (status === 404 && mayMiss) return undefined
+        problem = new Error(`${status} ${body.slice(0, 500)}`)
+        if (status < 500 && status !== 404 && status !== 429) break
       } catch (error) {
         problem = error
       }
@@ -174,6 +180,51 @@ export class Ingress {
     const message = `Restate at ${this.#nodes.join(", ")} did not take a request${why}. Runs continue when it answers again.`
     throw new SuperstepError("RESTATE_UNREACHABLE", message, { cause: problem })
   }
+
+  /** Not by `fetch`, which takes half a millisecond longer: a tenth of an answer. */
+  async #request(
+    url: string,
+    text: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const { http, https } = this.#agents
+    const all = { ...headers, "content-length": Buffer.byteLength(text) }
+    const how = { method: "POST", headers: all, signal }
+    for (;;) {
+      const request = url.startsWith("https:")
+        ? httpsRequest(url, { ...how, agent: https })
+        : httpRequest(url, { ...how, agent: http })
+      try {
+        return await replied(request, text)
+      } catch (error) {
+        // The server closed an idle connection just when it was used again.
+        const isStale = request.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET"
+        if (!isStale || signal.aborted) throw error
+      }
+    }
+  }
+}
+
+interface Reply {
+  readonly status: number
+  readonly body: string
+}
+
+function replied(request: ClientRequest, text: string): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    request.once("error", reject)
+    request.once("response", (response) => {
+      let body = ""
+      response.setEncoding("utf8")
+      response.on("data", (part: string) => {
+        body += part
+      })
+      response.once("error", reject)
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, body }))
+    })
+    request.end(text)
+  })
 }
 
 interface Sending {
@@ -192,9 +243,10 @@ function parsed(text: string): unknown {
   return text === "" ? undefined : JSON.parse(text)
 }
 
-/** `fetch failed` says little: its cause does. */
+/** A connection that was tried at several addresses fails without a message of its own. */
 function causeOf(error: Error): string {
-  return error.cause instanceof Error && error.cause.message !== "" ? error.cause.message : error.message
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : []
+  return first instanceof Error ? first.message : error.message
 }
 
 function pause(milliseconds: number): Promise<void> {

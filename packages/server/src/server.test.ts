@@ -1,6 +1,9 @@
 /** The API by its fetch handler: what a client sends, and what it gets. */
 import { connect } from "node:net"
 import { memoryStore, node, Runtime, workflow } from "@superstep/engine"
+import { agent } from "@superstep/engine/agents"
+import { scriptedModel } from "@superstep/engine/models"
+import { tool } from "@superstep/engine/tools"
 import { afterEach, expect, onTestFinished, test, vi } from "vitest"
 import { type Principal, ROLES } from "./access.ts"
 import { listen } from "./listen.ts"
@@ -69,6 +72,22 @@ test("a question is listed, answered with the right value, and not twice", async
   const events = await (await get(server, `/v1/runs/${id}/events?types=output`)).text()
   expect(events).toContain("You said yes")
   expect((await post(server, answer, { value: "no" })).status).toBe(409)
+})
+
+test("a tool that an answer always allows is not asked for again in the run, at any node", async () => {
+  const pay = tool({ name: "pay", description: "Pays.", approval: "always", run: () => "paid" })
+  const model = (name: string) => scriptedModel([{ tool_calls: [{ name: "pay" }] }, `${name} is done`])
+  const clerk = (name: string) => agent({ name, model: model(name), tools: [pay] })
+  const desk = workflow("desk").chain(clerk("ada"), clerk("bob")).build()
+  const runtime = new Runtime({ store: memoryStore(), workflows: [desk] })
+  open.push(runtime)
+  const server = createServer({ runtime, workflows: [desk] })
+  const started = await (await post(server, "/v1/workflows/desk/runs", { input: "go" })).json()
+  const { id, requests } = started as { id: string; requests: { id: string }[] }
+  const answer = `/v1/runs/${id}/requests/${requests[0]?.id}/answer`
+  expect((await post(server, answer, { value: { approve: true, always: true } })).status).toBe(200)
+  const events = await (await get(server, `/v1/runs/${id}/events?types=output`)).text()
+  expect(events).toContain("bob is done")
 })
 
 test("the same Idempotency-Key joins the run; with another input it is refused", async () => {

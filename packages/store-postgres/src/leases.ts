@@ -39,13 +39,16 @@ const HELD: Statement = {
   text: "SELECT run_id, token FROM $.live WHERE holder = $1",
 }
 const DISMISS: Statement = { text: "SELECT $.dismiss_1($1, $2, $3)" }
-// A claim whose answer was lost is recognised by its holder ($4).
+// A claim whose answer was lost is recognised by its holder ($4). $5: where the journal of a run that executes nothing ends.
 const CLAIM: Statement = {
   name: "claim",
   text: `
     WITH found AS MATERIALIZED (
       SELECT run, token, holder FROM $.live
-      WHERE run_id = $1 AND (token = $2 OR $4::boolean AND token = $2 + 1 AND holder = $3)
+      WHERE run_id = $1 AND (
+        token = $2 AND ($5::int IS NULL OR head = $5 AND NOT executing)
+        OR $4::boolean AND token = $2 + 1 AND holder = $3
+      )
       FOR NO KEY UPDATE
     ), taken AS (
       UPDATE $.holders SET taken = true FROM found WHERE holders.id = found.holder AND holders.id <> $3
@@ -163,10 +166,11 @@ export async function claim(
   runId: string,
   token: number,
   holder: string,
+  restsAt?: number,
 ): Promise<Lease | undefined> {
   const subject = `The claim to run "${runId}" was not written`
   const found = await database.ask({ subject, isWrite: true }, (isRepeated) =>
-    database.query(CLAIM, [toText(runId), token, toText(holder), isRepeated]),
+    database.query(CLAIM, [toText(runId), token, toText(holder), isRepeated, restsAt ?? null]),
   )
   return found.length === 0 ? undefined : { runId, holder, token: token + 1 }
 }

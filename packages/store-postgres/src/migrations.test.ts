@@ -26,7 +26,7 @@ test(`${PROCESSES} processes that start at once on an empty database all get the
   expect(codes).toEqual(Array(PROCESSES).fill(0))
   const store = freshStore({ schema })
   expect(await store.runs({})).toHaveLength(PROCESSES)
-  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 9 }])
+  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 10 }])
 })
 
 test("a schema of a later version, or of another program, is left as it is", async () => {
@@ -37,7 +37,7 @@ test("a schema of a later version, or of another program, is left as it is", asy
   await expect(later.run("r")).rejects.toMatchObject({
     code: "STORE_UNUSABLE",
     message: expect.stringMatching(
-      /is of version 99, and this @superstep\/store-postgres knows versions up to 9: update/,
+      /is of version 99, and this @superstep\/store-postgres knows versions up to 10: update/,
     ),
   })
   const foreign = newSchema()
@@ -77,7 +77,7 @@ test("runs in flight continue after the migration from version 8", async () => {
   }
   // One run alone, by a process that has not been restarted.
   await before.append(leases[0] as Lease, 2, [record(3)])
-  expect(await sql(`SELECT version FROM "${before.schema}".meta`)).toEqual([{ version: 9 }])
+  expect(await sql(`SELECT version FROM "${before.schema}".meta`)).toEqual([{ version: 10 }])
 })
 
 test("a process whose functions a newer version has replaced writes nothing more, and says so", async () => {

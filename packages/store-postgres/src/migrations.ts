@@ -40,6 +40,8 @@ const MIGRATIONS: readonly string[] = [
   "",
   // Plain appends to many runs have a function.
   "",
+  // Rates count by the server's clock.
+  "",
 ]
 
 /** The first version that may have encrypted values. */

@@ -29,7 +29,7 @@ test("a store works through a pooler that gives every transaction another connec
   const flow = { lanes: [{ limit: "one", key: "" }] }
   const created = { workflow: "queued", graph: "graph", queued: true, flow } as const
   for (const runId of ["a", "b"]) await store.append(leaseOf(runId), 0, [record(1)], { created, idle: {} })
-  const query = { holder: "holder", workflows: ["queued"], now: 0, limit: 9 }
+  const query = { holder: "holder", workflows: ["queued"], now: () => 0, limit: 9 }
   expect((await store.queue.claimNext(query)).runs.map(({ runId }) => runId)).toEqual(["a"])
   for (const { runId } of leases) expect((await store.read(runId, 0)).length).toBeGreaterThan(10)
   const hinted = new Promise<void>((resolve) => {

@@ -102,7 +102,8 @@ export function storeOn(
     held: (holder) => leases.held(database, holder),
     dismiss: (holder, why) => leases.dismiss(database, holder, why),
     free: (query) => leases.free(database, query),
-    claim: (runId, token, holder) => turns.pass(runId, () => leases.claim(database, runId, token, holder)),
+    claim: (runId, token, holder, restsAt) =>
+      turns.pass(runId, () => leases.claim(database, runId, token, holder, restsAt)),
     setIdle: (lease, idle) => turns.pass(lease.runId, () => leases.setIdle(database, lease, idle)),
     async release(lease, wakeAt) {
       await turns.pass(lease.runId, () => leases.release(database, lease, wakeAt))

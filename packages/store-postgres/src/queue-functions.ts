@@ -4,8 +4,11 @@
  * A claim locks the limits of its candidates, in order, and counts held runs in a later statement: only a later statement
  * sees what was claimed while this one waited for the locks. Held rows are the only count; no counter is kept beside them.
  * A claim never waits for the row of a run, so claims cannot deadlock.
+ *
+ * Rates count by the server's clock, read under the locks: the processes may be on hosts whose clocks differ, and a claim may
+ * have waited for the locks. All other times are those of the processes.
  */
-import { SUSPECT } from "@superstep/engine"
+import { MAX_BURSTS, SUSPECT } from "@superstep/engine"
 import { RUN_COLUMNS, RUN_TABLES } from "./runs.ts"
 import { CLAIMED, IS_READY } from "./tables.ts"
 
@@ -110,7 +113,7 @@ $function$;
 
 -- A row for each run that was claimed, in order, and one with the time at which a rate limit admits the next. "p_claim" is
 -- what a claim whose answer was lost is recognised by.
-CREATE FUNCTION $.claim_next_3(
+CREATE FUNCTION $.claim_next_10(
   p_holder text, p_workflows text[], p_queues text[], p_without text[], p_run text, p_now float8, p_limit int,
   p_claim uuid, p_repeated boolean
 ) RETURNS TABLE (run json, next_at float8)
@@ -121,6 +124,8 @@ DECLARE
   samples bigint[];
   names text[];
   claimed bigint[] := '{}';
+  -- By the server's clock.
+  moment float8;
   -- Those that begin.
   started bigint[] := '{}';
   -- Of each lane that has a limit.
@@ -176,9 +181,14 @@ BEGIN
       ORDER BY name FOR NO KEY UPDATE
     ) AS l;
     -- From here on no other process claims runs with these limits, and a new statement sees all earlier claims.
+    moment := extract(epoch FROM clock_timestamp()) * 1000;
     IF names IS NOT NULL THEN
       SELECT array_agg(x.lane), array_agg(x.name), array_agg(l.max), array_agg(l.every), array_agg(l.burst),
-        array_agg(coalesce(held.count, 0)), array_agg(coalesce(paid.paid_until, 0)), array_agg(false)
+        array_agg(coalesce(held.count, 0)),
+        -- As paidAt does in the engine.
+        array_agg(coalesce(CASE WHEN paid.paid_until > moment + ${MAX_BURSTS} * l.burst * l.every
+          THEN moment + (l.burst - 1) * l.every ELSE paid.paid_until END, 0)),
+        array_agg(false)
       INTO n_lane, n_name, n_max, n_every, n_burst, n_held, n_paid, n_is_paid
       FROM (
         SELECT DISTINCT u.lane, u.name FROM $.runs AS r CROSS JOIN LATERAL unnest(r.lanes, r.limits) AS u(lane, name)
@@ -243,7 +253,7 @@ BEGIN
           best := NULL;
           FOR i IN t_from[t] .. t_to[t] LOOP
             CONTINUE WHEN l_score[i] IS NULL OR l_score[i] >= l_score[best];
-            admitted_at := p_now;
+            admitted_at := moment;
             FOR k IN l_from[i] .. l_to[i] LOOP
               lane := f_lane[k];
               IF n_held[lane] >= n_max[lane] THEN
@@ -254,7 +264,7 @@ BEGIN
                 admitted_at := greatest(admitted_at, n_paid[lane] - (n_burst[lane] - 1) * n_every[lane]);
               END IF;
             END LOOP;
-            IF admitted_at <= p_now THEN
+            IF admitted_at <= moment THEN
               best := i;
             ELSE
               l_score[i] := NULL;
@@ -286,7 +296,7 @@ BEGIN
             lane := f_lane[k];
             n_held[lane] := n_held[lane] + 1;
             IF head.is_first AND n_every[lane] IS NOT NULL THEN
-              n_paid[lane] := greatest(n_paid[lane], p_now) + n_every[lane];
+              n_paid[lane] := greatest(n_paid[lane], moment) + n_every[lane];
               n_is_paid[lane] := true;
             END IF;
           END LOOP;
@@ -306,7 +316,7 @@ BEGIN
     END LOOP;
 
     IF true = ANY (n_is_paid) THEN
-      DELETE FROM $.lane_rates WHERE name = ANY (names) AND paid_until < p_now;
+      DELETE FROM $.lane_rates WHERE name = ANY (names) AND paid_until < moment;
       INSERT INTO $.lane_rates (lane, name, paid_until)
       SELECT n.lane, n.name, n.paid FROM unnest(n_lane, n_name, n_paid, n_is_paid) AS n(lane, name, paid, is_paid)
       WHERE n.is_paid
@@ -339,7 +349,7 @@ BEGIN
   FOREACH one IN ARRAY claimed LOOP
     RETURN QUERY SELECT to_json(c), NULL::float8 FROM (SELECT ${RUN_COLUMNS} FROM ${RUN_TABLES} WHERE r.id = one) AS c;
   END LOOP;
-  IF next_start IS NOT NULL THEN RETURN QUERY SELECT NULL::json, next_start; END IF;
+  IF next_start IS NOT NULL THEN RETURN QUERY SELECT NULL::json, p_now + (next_start - moment); END IF;
 END
 $function$;
 

@@ -5,7 +5,7 @@ import { expect, inject, test } from "vitest"
 import type { PostgresStore } from "./postgres-store.ts"
 import { breakingProxy } from "./proxy.test-support.ts"
 import { leaseOf, record } from "./records.test-support.ts"
-import { freshStore, sql, url } from "./stores.test-support.ts"
+import { freshStore, pool, sql, url } from "./stores.test-support.ts"
 
 const SEED = inject("seed")
 const RUNS = inject("isProof") ? 2_000 : 60
@@ -74,7 +74,7 @@ test(`no lane has more than its limit while ${WORKERS} holders claim ${RUNS} run
     const holder = `worker ${number}`
     while (ended < RUNS) {
       await beat(store, holder)
-      const query = { holder, workflows: ["workflow"], now: Date.now(), limit: 1 + (choose() % 3) }
+      const query = { holder, workflows: ["workflow"], now: Date.now, limit: 1 + (choose() % 3) }
       const { runs } = await store.queue.claimNext(query)
       await check()
       if (choose() < 10) {
@@ -116,7 +116,7 @@ test("limits that change while others claim are kept by whoever claims next", as
     (i % 2 === 0 ? one : other).queue.claimNext({
       holder,
       workflows: ["workflow"],
-      now: Date.now(),
+      now: Date.now,
       limit: 2,
     })
   const racing = holders.slice(0, 5).map(claim)
@@ -125,6 +125,48 @@ test("limits that change while others claim are kept by whoever claims next", as
   await Promise.all([...racing, ...holders.slice(5).map(claim)])
   const [after] = await held(one.schema)
   expect(after?.count).toBeLessThanOrEqual(Math.max(before?.count ?? 0, 6))
+})
+
+const HOUR = 3_600_000
+/** Two runs may start, and then one in an hour. */
+async function slowStore(count: number) {
+  const store = freshStore()
+  await store.queue.setLimits("workflow", [{ name: "slow", rate: { every: HOUR, burst: 2 } }])
+  const lanes = [{ limit: "slow", key: "" }]
+  for (let i = 0; i < count; i++) await enqueue(store, `run ${i}`, { lanes })
+  await beat(store, "worker")
+  const claim = (now: () => number) =>
+    store.queue.claimNext({ holder: "worker", workflows: ["workflow"], now, limit: 9 })
+  return { store, claim }
+}
+
+test("processes whose clocks differ start no more runs than a rate admits (Q2)", async () => {
+  const { claim } = await slowStore(6)
+  const [slow, fast] = [() => Date.now() - 10 * HOUR, () => Date.now() + 10 * HOUR]
+  expect((await claim(slow)).runs).toHaveLength(2)
+  for (const now of [fast, slow, fast]) {
+    const { runs, nextAt = 0 } = await claim(now)
+    expect(runs).toEqual([])
+    // By the clock of the process, which sets its timer.
+    expect(nextAt - now()).toBeGreaterThan(0)
+    expect(nextAt - now()).toBeLessThanOrEqual(HOUR)
+  }
+})
+
+test("a claim that waits for those of others starts its runs when it is made, not when it was asked for (Q2)", async () => {
+  const { store, claim } = await slowStore(1)
+  const holder = await pool.connect()
+  await holder.query(`BEGIN; LOCK TABLE "${store.schema}".lane_limits IN EXCLUSIVE MODE`)
+  const asked = claim(Date.now)
+  const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '"${store.schema}".lane_limits'::regclass`
+  await expect.poll(() => sql(waiting)).toHaveLength(1)
+  const time = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS time"
+  const [moment] = (await holder.query<{ time: number }>(time)).rows
+  await holder.query("COMMIT")
+  holder.release()
+  expect((await asked).runs).toHaveLength(1)
+  const [paid] = await sql<{ until: number }>(`SELECT paid_until AS until FROM "${store.schema}".lane_rates`)
+  expect((paid?.until ?? 0) - HOUR).toBeGreaterThan(moment?.time ?? Number.NaN)
 })
 
 test("a claim and an amendment survive the loss of their answers (P2)", async () => {
@@ -141,7 +183,7 @@ test("a claim and an amendment survive the loss of their answers (P2)", async ()
   expect(await store.queue.amend(amendment)).toBe(true)
   expect(await store.queue.amend(amendment)).toBe(false)
   breakOnce("claim_next")
-  const query = { holder: "worker", workflows: ["workflow"], now: Date.now(), limit: 2 }
+  const query = { holder: "worker", workflows: ["workflow"], now: Date.now, limit: 2 }
   const { runs } = await store.queue.claimNext(query)
   expect(runs.map(({ runId, token }) => [runId, token])).toEqual([
     ["a", 2],

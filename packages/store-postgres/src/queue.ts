@@ -11,7 +11,7 @@ import type { Hints } from "./signals.ts"
 const SET_LIMITS: Statement = { text: "SELECT $.set_limits_1($1, $2)" }
 const CLAIM_NEXT: Statement = {
   name: "claim_next",
-  text: "SELECT run, next_at FROM $.claim_next_3($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+  text: "SELECT run, next_at FROM $.claim_next_10($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 }
 const AMEND: Statement = {
   text: "SELECT $.amend_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) AS is_done",
@@ -49,7 +49,7 @@ async function claimNext(database: Database, query: ClaimQuery): Promise<Claimed
     queues === undefined ? null : toTexts(queues),
     without === undefined || without.length === 0 ? null : toTexts(without),
     toTextOrNull(runId),
-    now,
+    now(),
     limit,
     randomUUID(),
   ]

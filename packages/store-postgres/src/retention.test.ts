@@ -10,7 +10,7 @@ test("the turns of tenants that have no run in flight are forgotten, and those o
     const created = { workflow: "workflow", graph: "graph", flow: { tenant }, queued: true } as const
     await store.append(leaseOf(tenant), 0, [record(1)], { created, idle: {} })
   }
-  const query = { holder: "h", workflows: ["workflow"], now: Date.now(), limit: 5 }
+  const query = { holder: "h", workflows: ["workflow"], now: Date.now, limit: 5 }
   const { runs } = await store.queue.claimNext(query)
   expect(runs).toHaveLength(2)
   const tenants = () => sql<{ served: number }>(`SELECT served FROM "${store.schema}".tenants`)

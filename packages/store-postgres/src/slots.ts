@@ -15,9 +15,9 @@ import type { Signals } from "./signals.ts"
 
 const TAKE: Statement = {
   name: "take_slot",
-  text: "SELECT taken, waiting, retry_in, notified FROM $.take_slot_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+  text: "SELECT taken, waiting, retry_in, notified FROM $.take_slot_10($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 }
-const LEAVE: Statement = { name: "leave_slot", text: "SELECT $.leave_slot_1($1, $2, $3, $4) AS notified" }
+const LEAVE: Statement = { name: "leave_slot", text: "SELECT $.leave_slot_10($1, $2, $3, $4) AS notified" }
 const OF_RUN: Statement = {
   text: `SELECT s.node, s.pool_name, s.taken, ARRAY(SELECT e.lane ->> 'name' FROM jsonb_array_elements(s.lanes) AS e(lane)) AS lanes,
       CASE WHEN s.taken THEN 0 ELSE (
@@ -148,9 +148,9 @@ CREATE INDEX slots_run ON $.slots (run) WHERE run IS NOT NULL;
 `
 
 const NEXT = "s.line, s.score, s.seq FROM $.slots AS s WHERE s.pool = p_pool AND NOT s.taken"
-/** Beyond what a burst takes is a clock that was set back, or a rate that was changed. */
-const PAID = `CASE WHEN (owed ->> lane.name)::float8 <= moment + ${MAX_BURSTS} * lane.burst * lane.every
-  THEN (owed ->> lane.name)::float8 ELSE 0 END`
+/** As `paidAt` does in the engine. */
+const PAID = `coalesce(CASE WHEN (owed ->> lane.name)::float8 > moment + ${MAX_BURSTS} * lane.burst * lane.every
+  THEN moment + (lane.burst - least(lane.cost, lane.burst)) * lane.every ELSE (owed ->> lane.name)::float8 END, 0)`
 
 export const SLOT_FUNCTIONS = `
 CREATE FUNCTION $.lock_pool_1(p_pool uuid) RETURNS void
@@ -164,7 +164,7 @@ END
 $function$;
 
 -- Takes what may be taken, after a slot with the lanes "p_left" was left that cost "p_costs". The caller has locked the pool.
-CREATE FUNCTION $.admit_slots_1(
+CREATE FUNCTION $.admit_slots_10(
   p_pool uuid, p_left jsonb, p_costs jsonb, p_close float8, OUT retry_in float8, OUT notified text[]
 ) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $function$
 #variable_conflict use_column
@@ -294,7 +294,7 @@ END
 $function$;
 
 -- Asks for a slot; without an id, for none. The holder's slots in the pool, and the holders of those that were taken now.
-CREATE FUNCTION $.take_slot_1(
+CREATE FUNCTION $.take_slot_10(
   p_holder text, p_pool uuid, p_id text, p_pool_name text, p_line uuid, p_lanes jsonb, p_score float8, p_run uuid, p_node text
 ) RETURNS TABLE (taken text[], waiting text[], retry_in float8, notified text[])
 LANGUAGE plpgsql AS $function$
@@ -307,7 +307,7 @@ BEGIN
     INSERT INTO $.slots (id, pool, pool_name, holder, line, lanes, score, run, node)
     VALUES (p_id, p_pool, p_pool_name, p_holder, p_line, p_lanes, p_score, p_run, p_node) ON CONFLICT DO NOTHING;
   END IF;
-  SELECT * INTO admitted FROM $.admit_slots_1(p_pool, '[]', '[]', 0);
+  SELECT * INTO admitted FROM $.admit_slots_10(p_pool, '[]', '[]', 0);
   RETURN QUERY
   SELECT coalesce(array_agg(s.id) FILTER (WHERE s.taken), '{}'), coalesce(array_agg(s.id) FILTER (WHERE NOT s.taken), '{}'),
     admitted.retry_in, admitted.notified
@@ -315,7 +315,7 @@ BEGIN
 END
 $function$;
 
-CREATE FUNCTION $.leave_slot_1(p_pool uuid, p_id text, p_costs jsonb, p_close float8) RETURNS text[]
+CREATE FUNCTION $.leave_slot_10(p_pool uuid, p_id text, p_costs jsonb, p_close float8) RETURNS text[]
 LANGUAGE plpgsql AS $function$
 DECLARE
   slot $.slots;
@@ -323,7 +323,7 @@ BEGIN
   PERFORM $.lock_pool_1(p_pool);
   DELETE FROM $.slots WHERE id = p_id RETURNING * INTO slot;
   RETURN (
-    SELECT a.notified FROM $.admit_slots_1(p_pool, CASE WHEN slot.taken THEN slot.lanes ELSE '[]' END, p_costs, p_close) AS a
+    SELECT a.notified FROM $.admit_slots_10(p_pool, CASE WHEN slot.taken THEN slot.lanes ELSE '[]' END, p_costs, p_close) AS a
   );
 END
 $function$;

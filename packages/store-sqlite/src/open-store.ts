@@ -18,7 +18,7 @@ import { nearest } from "@superstep/engine/text"
 import { decodeText, type JsonBytes, jsonBytes } from "./file/columns.ts"
 import type { Database, Driver } from "./file/driver.ts"
 import { isBusy, lockedBy, tablesDamaged, unusable } from "./file/errors.ts"
-import { isCurrent, migrate, outdatedCheck } from "./file/schema.ts"
+import { isCurrent, migrate, outdatedCheck, withLateStatements } from "./file/schema.ts"
 import { type OpenFile, openSqliteFile } from "./file/sqlite-file.ts"
 import { backOff, NOTICE_AFTER, Transactions } from "./file/transactions.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
@@ -92,7 +92,7 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
       onWait,
       lockedBy: () => lockedBy(path),
     })
-    return storeOn(path, database, transactions, codec)
+    return storeOn(path, withLateStatements(database, path), transactions, codec)
   }
 
   async function openWhenFree(): Promise<SqliteStore> {

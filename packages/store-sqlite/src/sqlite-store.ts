@@ -24,7 +24,7 @@ import { toText } from "./file/columns.ts"
 import type { Database } from "./file/driver.ts"
 import { tablesDamaged } from "./file/errors.ts"
 import type { Transactions } from "./file/transactions.ts"
-import { type Appender, appender, toChangeTexts } from "./journal/append.ts"
+import { type Appender, appender, hasRecordsOnly, toChangeTexts } from "./journal/append.ts"
 import { blobTable } from "./journal/blobs.ts"
 import { graphTable } from "./journal/graphs.ts"
 import { journalTable, snapshotTable, toBodies, toSnapshotBody } from "./journal/journals.ts"
@@ -69,7 +69,10 @@ export type SqliteStore = Promised<
     readonly live: LiveChannel
   }
 
-/** Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should. */
+/**
+ * Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should: at once, or with
+ * `withLateStatements`, when they are used.
+ */
 export function storeOn(
   path: string,
   database: Database,
@@ -116,7 +119,7 @@ function preparedStore(
     queue,
     subscriptions,
   }
-  const append = appender(database, tables)
+  const append = appender(database, tables, () => transactions.mayChange())
   transactions.onBegin = () => {
     graphs.begin()
     subscriptions.begin()
@@ -136,12 +139,13 @@ function preparedStore(
       try {
         const bodies = toBodies(lease.runId, expectedSeq, records, codec)
         const texts = toChangeTexts(lease.runId, change, codec)
-        const write = { lease, expectedSeq, records, bodies, change, texts }
+        const isSimple = hasRecordsOnly(records, bodies, change)
+        const write = { lease, expectedSeq, records, bodies, change, texts, isSimple }
         return transactions.write(
           `The journal of run "${lease.runId}"`,
           () => append.make(write),
           bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
-          append.hasRecordsOnly(write) ? write : undefined,
+          write,
         )
       } catch (error) {
         return Promise.reject(error)
@@ -164,7 +168,7 @@ function preparedStore(
     run: (runId) => transactions.read(`Run "${runId}"`, () => runs.find(runId)),
     async runs(query) {
       const found = await transactions.readTogether("The list of runs", () => runs.list(query))
-      if (query.text !== undefined) void names.catchUp()
+      if (query.text !== undefined) await names.catchUp()
       return found
     },
     requests: (query) => transactions.read("The list of requests", () => requests.list(query)),
@@ -175,8 +179,8 @@ function preparedStore(
     dismiss: (holder, why) =>
       transactions.write(`The dismissal of "${holder}"`, () => leases.dismiss(holder, why)),
     free: (query) => transactions.read("The list of runs", () => leases.free(query)),
-    claim: (runId, token, holder) =>
-      transactions.write(`The claim to run "${runId}"`, () => leases.claim(runId, token, holder)),
+    claim: (runId, token, holder, restsAt) =>
+      transactions.write(`The claim to run "${runId}"`, () => leases.claim(runId, token, holder, restsAt)),
     setIdle: (lease, idle) =>
       transactions.write(`The row of run "${lease.runId}"`, () => {
         append.setOpen(lease.runId, idle === false)
@@ -317,10 +321,11 @@ function slotsOn(slots: SlotTable, transactions: Transactions): SqliteStore["slo
   const subject = (pool: string) => `A slot of "${pool}"`
   return {
     take: (request) => transactions.write(subject(request.pool), () => slots.take(request)),
-    async check({ holder, pool, now }) {
+    async check(query) {
+      const what = subject(query.pool)
       // Asked for again and again: only what finds something is a write.
-      const found = await transactions.readTogether(subject(pool), () => slots.look(holder, pool, now))
-      return found ?? (await transactions.write(subject(pool), () => slots.check(holder, pool, now)))
+      const found = await transactions.readTogether(what, () => slots.look(query))
+      return found ?? (await transactions.write(what, () => slots.check(query)))
     },
     leave: (end) => transactions.write(subject(end.pool), () => slots.leave(end)),
     ofRun: (runId) => transactions.read(`The slots of run "${runId}"`, () => slots.ofRun(runId)),

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { codecOf } from "@superstep/engine/stores"
 import { onTestFinished } from "vitest"
 import { type Database, type Driver, libsql, nodeSqlite } from "./file/driver.ts"
+import { withLateStatements } from "./file/schema.ts"
 import { Transactions } from "./file/transactions.ts"
 import { openDatabase, type StoreKeys } from "./open-store.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
@@ -65,7 +66,8 @@ export function openStore(path: string, driver: Driver, busyTimeout = 0, keys?: 
     driver,
     codec,
   })
-  return storeOn(file, database, new Transactions(database, { mayWrite: isGone, busyTimeout }), codec)
+  const transactions = new Transactions(database, { mayWrite: isGone, busyTimeout })
+  return storeOn(file, withLateStatements(database, file), transactions, codec)
 }
 
 /** A store on a connection that the test has too, or on one that looks at what is asked of it. */

@@ -175,7 +175,7 @@ export async function fittingStep(
   const { tokens } = request
   try {
     const step = await agentStep(speaker, request)
-    return { ...step, tokens, asked: step.modelWasCalled ? 1 : 0 }
+    return { tokens, asked: step.modelWasCalled ? 1 : 0, ...step }
   } catch (error) {
     if (!isSuperstepError(error, "CONTEXT_OVERFLOW")) throw error
     const { core, tools, scope } = speaker
@@ -185,6 +185,6 @@ export async function fittingStep(
     scope.ctx.log("warn", text, { tokens: half })
     const shorter = { ...request, messages: await compact(), tokens: half, asked: request.asked + 1 }
     const step = await agentStep(speaker, shorter)
-    return { ...step, tokens: half, asked: step.modelWasCalled ? 2 : 1 }
+    return { tokens: half, asked: step.modelWasCalled ? 2 : 1, ...step }
   }
 }

@@ -74,6 +74,28 @@ test("a value is masked from the moment that a variable makes it secret, also in
   expect(JSON.stringify(after)).not.toContain("storks-in-the-meadow")
 })
 
+test("instructions that change within a task are masked with the variables of that moment", async () => {
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const [first, second] = await detailsOf({
+    prepareStep({ step }) {
+      if (step > 1) vi.stubEnv("MEADOW_API_KEY", "storks-in-the-meadow")
+      return { instructions: step > 1 ? "Say storks-in-the-meadow." : "Say what you see." }
+    },
+  })
+  expect(first).toMatchObject({ request: { instructions: "Say what you see." } })
+  expect(second).toMatchObject({ request: { instructions: "Say [secret]." } })
+})
+
+test("a response id that is a key is masked", async () => {
+  const quick = pureModel(() => "A stork.")
+  const model: Model = {
+    ...quick,
+    doGenerate: async (options) => ({ ...(await quick.doGenerate(options)), response: { id: KEY } }),
+  }
+  const [only] = await detailsOf({ model, stream: false })
+  expect(only).toMatchObject({ request: { messages: 1 }, response: { id: "[secret]" } })
+})
+
 test("nothing of a call but its reply is recorded with recordCalls: false", async () => {
   expect(await detailsOf({ recordCalls: false })).toEqual([])
 })

@@ -6,15 +6,23 @@
 import type { Json } from "../core/index.ts"
 import { omitUndefined } from "../core/internal.ts"
 import type { AnswerFacts, ModelCall } from "../models/index.ts"
-import { type SecretMask, secretMask } from "../models/internal.ts"
+import { MIN_MASKED, type SecretMask, secretMask } from "../models/internal.ts"
 import type { Context } from "../runtime/index.ts"
 import { genAiJson } from "./traced-calls.ts"
 
 /** Characters of instructions and of settings: longer ones are cut, or left out. */
 const MAX_TEXT = 32_000
 
-/** The instructions that a task recorded last. After a restart they are recorded again. */
-const recordedInstructions = new WeakMap<Context, string>()
+type Part = { readonly [name: string]: Json }
+
+/** What a task has recorded of its calls. After a restart it is recorded again. */
+interface TaskRecord {
+  instructions: string
+  /** Parts without keys, by their JSON: an agent sends the same ones with every call. */
+  readonly masked: Map<string, Part | undefined>
+}
+
+const records = new WeakMap<Context, TaskRecord>()
 
 export class CallDetails {
   readonly #ctx: Context
@@ -40,52 +48,63 @@ export class CallDetails {
     }
   }
 
-  #masked(facts: AnswerFacts): Json | undefined {
+  #masked({ firstToken, id, finish }: AnswerFacts): Json | undefined {
     const { prompt, tools, toolChoice, responseFormat, ...settings } = this.#asked
-    const system = prompt.flatMap(({ role, content }) => (role === "system" ? [content as string] : []))
-    const mask = secretMask()
-    const instructions = this.#newInstructions(system.join("\n\n"))
-    const shown = instructions === undefined ? {} : maskedOnce({ instructions }, mask)
+    const system: string[] = []
+    for (const { role, content } of prompt) if (role === "system") system.push(content)
+    const task = records.get(this.#ctx) ?? { instructions: "", masked: new Map() }
+    records.set(this.#ctx, task)
+    const instructions = newInstructions(task, system.join("\n\n"))
+    const shown = instructions === undefined ? {} : maskedOnce({ instructions }, task)
     const request = maskedOnce(
       {
-        ...settings,
         tools: tools?.map(({ name }) => name),
         toolChoice: toolChoice?.type === "auto" ? undefined : toolChoice,
         responseFormat:
           responseFormat?.type === "json" ? { type: "json", name: responseFormat.name } : undefined,
+        ...settings,
       },
-      mask,
+      task,
     )
-    const response = maskedPart(omitUndefined(facts), mask)
-    if (shown === undefined || request === undefined || response === undefined) return undefined
-    return { request: { messages: prompt.length - system.length, ...shown, ...request }, response }
-  }
-
-  #newInstructions(text: string): string | undefined {
-    if (text === "" || recordedInstructions.get(this.#ctx) === text) return undefined
-    recordedInstructions.set(this.#ctx, text)
-    return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+    const ended =
+      finish === undefined || finish.length < MIN_MASKED ? { finish } : maskedOnce({ finish }, task)
+    const named = id === undefined || id.length > MAX_TEXT ? undefined : secretMask()(id)
+    if (shown === undefined || request === undefined || ended === undefined) return undefined
+    return {
+      request: { messages: prompt.length - system.length, ...shown, ...request },
+      response: omitUndefined({ firstToken, id: named, ...ended }),
+    }
   }
 }
 
-type Part = { readonly [name: string]: Json }
+function newInstructions(task: TaskRecord, text: string): string | undefined {
+  if (text === task.instructions) return undefined
+  task.instructions = text
+  if (text === "") return undefined
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+}
 
-/** Parts that were masked, by their JSON: an agent sends the same ones with every call. Another environment has another mask. */
+/** Parts that were masked in any task. Another environment has another mask. */
 const known = new WeakMap<SecretMask, Map<string, Part | undefined>>()
 const MAX_KNOWN = 100
 
-function maskedOnce(value: object, mask: SecretMask): Part | undefined {
+/** Reading the environment takes longer than the rest, so it is read only for what the task has not recorded yet. */
+function maskedOnce(value: object, task: TaskRecord): Part | undefined {
+  const text = JSON.stringify(value)
+  if (text === "{}") return {}
+  if (task.masked.has(text)) return task.masked.get(text)
+  const mask = secretMask()
   const parts = known.get(mask) ?? new Map<string, Part | undefined>()
   known.set(mask, parts)
-  const text = JSON.stringify(value)
-  if (parts.has(text)) return parts.get(text)
-  if (parts.size >= MAX_KNOWN) parts.clear()
-  const part = maskedPart(value, mask)
-  parts.set(text, part)
+  const part = parts.has(text) ? parts.get(text) : masked(value, mask)
+  for (const cache of [parts, task.masked]) {
+    if (cache.size >= MAX_KNOWN) cache.clear()
+    cache.set(text, part)
+  }
   return part
 }
 
-function maskedPart(value: object, mask: SecretMask): Part | undefined {
+function masked(value: object, mask: SecretMask): Part | undefined {
   const text = genAiJson(value, mask)
   return text.length > 2 * MAX_TEXT ? undefined : (JSON.parse(text) as Part)
 }

@@ -220,7 +220,7 @@ async function reply<T extends Recorded>(
   const caller = { agent: core.name, ordinal: endedCalls(ctx, core.name) }
   const loaded = step.models()
   const models = loaded instanceof Promise ? await loaded : loaded
-  const call: ModelCall = { ...asked, caller }
+  const call: ModelCall = { caller, ...asked }
   signal.throwIfAborted()
   // Nothing is awaited from here to the reservation, so that simultaneous calls see each other's reservations.
   ctx.checkBudget()
@@ -292,5 +292,5 @@ function headroomOf<T extends Recorded>(
 
 /** Only a turn of the loop is an iteration; a summary is not. */
 function counted({ name }: Pick<ModelStep<Recorded>, "name">, { usage }: Pick<Recorded, "usage">): Usage {
-  return name === "model" ? { ...usage, iterations: 1 } : usage
+  return name === "model" ? { iterations: 1, ...usage } : usage
 }

@@ -1,7 +1,7 @@
 /** Decides whether a tool may run: by rules, by a function, or by asking a person, who may edit the arguments. */
 import type { Json } from "../core/index.ts"
 import { restoreValue } from "../models/internal.ts"
-import type { Context, Schema } from "../runtime/index.ts"
+import { type Context, KEEPS, type KeptAnswer, keptAnswer, type Schema } from "../runtime/index.ts"
 import { MASK } from "../text/index.ts"
 import type { ApprovalRules, ApprovalVerdict, ParsedArgs, Tool } from "../tools/index.ts"
 import { approvalVerdict, maskArgs, readArgs, type ToolOutcome } from "../tools/internal.ts"
@@ -16,7 +16,7 @@ export interface ApprovalAnswer {
   readonly args?: { readonly [name: string]: Json } | undefined
   /** Shown to the model when the call is denied. */
   readonly reason?: string | undefined
-  /** With `approve`: later calls of the tool by this agent, at this node of the run, need no approval. */
+  /** With `approve`: no call of the tool in this run needs approval any more, whichever agent calls it. */
   readonly always?: boolean | undefined
 }
 
@@ -129,15 +129,15 @@ export async function allowedArgs(
   const about = { id: call.id, agent: core.name, args }
   const verdict = await verdictFor(tool, about, core.options.approval, ctx)
   if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
-  const isAlwaysAllowed = ctx.local.get<boolean>(alwaysKey(core.name, tool.name)) === true
+  const asking = ctx.scope(`approval:${tool.name}:${call.id}`)
+  const isAlwaysAllowed = keptAnswer(asking, alwaysName(tool.name)) !== undefined
   const mustBeAsked = mustAsk.has(call.id)
-  if ((verdict === "allow" || isAlwaysAllowed) && !mustBeAsked) return { ok: true, args, isLost }
+  const isAllowed = verdict === "allow" || isAlwaysAllowed || wasAllowedAtNode(ctx, core.name, tool.name)
+  if (isAllowed && !mustBeAsked) return { ok: true, args, isLost }
   onAsk()
   await core.hooks?.onAsk(hookInfo(0), tool, call)
-  const answer = await askApproval(tool, about, mustBeAsked, ctx.scope(`approval:${tool.name}:${call.id}`))
+  const answer = await askApproval(tool, about, mustBeAsked, asking)
   if (!answer.approve) return failure("TOOL_DENIED", denied(tool.name, answer.reason))
-  // The state of the node is journaled with its task, and a replayed task gets the recorded answer again.
-  if (answer.always) ctx.local.set(alwaysKey(core.name, tool.name), true)
   if (answer.args === undefined) return { ok: true, args, isLost }
   edited.set(call.id, maskArgs(answer.args as Json, tool.secret))
   if (isLost) return { ok: true, args, isLost }
@@ -147,8 +147,28 @@ export async function allowedArgs(
   return failure("TOOL_ARGS", text)
 }
 
-function alwaysKey(agent: string, tool: string): string {
-  return `always allowed: ${JSON.stringify([agent, tool])}`
+function alwaysName(tool: string): string {
+  return `tool-approval: ${tool}`
+}
+
+/** Earlier versions kept the answer in the state of the node, for its agent: journals of theirs continue with it. */
+function wasAllowedAtNode(ctx: Context, agent: string, tool: string): boolean {
+  return ctx.local.get<boolean>(`always allowed: ${JSON.stringify([agent, tool])}`) === true
+}
+
+/** `always` allows the other calls of the tool, also those that wait for a person already. */
+function keepsFor(tool: string): KeptAnswer {
+  return {
+    name: alwaysName(tool),
+    of(answer) {
+      const { approve, always } = answer as unknown as ApprovalAnswer
+      return approve && always ? { approve } : undefined
+    },
+    covers({ data }) {
+      const asked = data as unknown as Partial<ApprovalRequest> | null | undefined
+      return asked?.kind === "tool-approval" && asked.tool === tool && !asked.mustAsk
+    },
+  }
 }
 
 /** A tool that accepts arguments in the form in which its parameters were sent to the provider. */
@@ -201,11 +221,13 @@ async function askApproval(
     args: maskArgs(args as Json, tool.secret),
     ...(mustAsk && { mustAsk }),
   }
-  return await ctx.ask<ApprovalAnswer>({
+  const question = {
     prompt: `Allow "${agent}" to call "${tool.name}"?`,
     data,
     schema: tool.secret === undefined ? approvalAnswer : answerWithout(tool.secret),
-  })
+    [KEEPS]: keepsFor(tool.name),
+  }
+  return await ctx.ask<ApprovalAnswer>(question)
 }
 
 export function denied(tool: string, reason: string | undefined): string {

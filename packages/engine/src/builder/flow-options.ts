@@ -37,7 +37,7 @@ export interface NodeFlowOptions {
     | ConcurrencyLimit<NodeKeyOf>
     | readonly ConcurrencyLimit<NodeKeyOf>[]
     | undefined
-  /** How many tasks start in a time, retries included. Those above it wait. */
+  /** How many tasks start in a time, retries and those that another process begins again included. Those above it wait. */
   readonly rateLimit?: RateLimit<NodeKeyOf> | readonly RateLimit<NodeKeyOf>[] | undefined
   /** Higher is earlier; each point is worth a minute of waiting. */
   // biome-ignore lint/suspicious/noExplicitAny: as above.

@@ -1,5 +1,14 @@
 /** The types of nodes and joins, which define the wiring that the compiler accepts. */
-import type { Budget, ErrorData, JoinPolicy, Json, NodeId, RetryPolicy, Settled } from "../core/index.ts"
+import type {
+  Budget,
+  ErrorData,
+  JoinPolicy,
+  Json,
+  NodeId,
+  RetryPolicy,
+  Settled,
+  Turn,
+} from "../core/index.ts"
 import type { BoundHandler, Callable, Handler, Placement, Schema } from "../runtime/index.ts"
 import type { NodeFlowOptions } from "./flow-options.ts"
 
@@ -28,6 +37,8 @@ export interface NodeDefinition extends NodePolicies {
   readonly onError?: "fail" | "settle" | undefined
   /** The workflow that the node runs. */
   readonly nested?: Callable | undefined
+  /** Of a node that passes turns around: who can follow whom, for diagrams. */
+  readonly turns?: readonly Turn[] | undefined
   /** Limitations of the node's schemas, which become warnings of the workflow. */
   readonly warnings?: readonly string[] | undefined
 }

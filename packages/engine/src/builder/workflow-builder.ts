@@ -374,7 +374,7 @@ function not<M>(condition: When<M> | undefined): When<M> {
 
 function nodeSpec({ id, definition }: AnyNode): NodeSpec {
   const { kind, handlers, output, retry, timeout, concurrency, maxVisits, budget } = definition
-  const { onError, description, nested, name } = definition
+  const { onError, description, nested, name, turns } = definition
   const input = handlers.map(({ schema }: BoundHandler) => jsonSchemaOf(schema, "input"))
   return {
     id,
@@ -395,6 +395,7 @@ function nodeSpec({ id, definition }: AnyNode): NodeSpec {
     onError,
     description,
     nested: nested?.program.graph,
+    ...(turns !== undefined && { turns }),
   }
 }
 

@@ -43,7 +43,7 @@ export function admitItems(m: MachineState, map: MapRun): void {
     task.item = item
     if (map.traces !== undefined) extrasOf(task).traces = map.traces
     map.active++
-    m.tasks.add(task)
+    m.tasks.set(task.id, task)
     admitToRun(m, task)
   }
 }

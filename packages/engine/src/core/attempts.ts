@@ -2,7 +2,7 @@
 
 import { admitToRun, fill, fillRun, unpark, vacate, vacateRun } from "./admission.ts"
 import { count, countAlso, endReservation, loseReservations, overBudget } from "./budget.ts"
-import { pushSized } from "./collections.ts"
+import { NO_ENTRIES, pushSized, putEntry } from "./collections.ts"
 import { enterLimitRoute, settle, writeLeft } from "./commit.ts"
 import { failureRoute, takeResult } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
@@ -126,8 +126,7 @@ export function recordStep(m: MachineState, task: Task, entry: StepRecorded): vo
   task.starts?.delete(key)
   endReservation(m, task, key, settles === true)
   const extras = extrasOf(task)
-  extras.memo ??= new Map()
-  extras.memo.set(key, value)
+  extras.memo = putEntry(extras.memo ?? NO_ENTRIES, key, value)
   if (watched(m)) {
     const more = details === undefined ? undefined : { details }
     emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value, ...more })

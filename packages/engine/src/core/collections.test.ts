@@ -1,3 +1,4 @@
+import fc from "fast-check"
 import { expect, test } from "vitest"
 import {
   addMember,
@@ -9,6 +10,7 @@ import {
   putEntry,
   removeEntry,
   removeMember,
+  SmallMap,
 } from "./collections.ts"
 
 test("gives back in the order it took", () => {
@@ -69,4 +71,33 @@ test("a collection of one's own is added to in place", () => {
   expect(addMember(set, "b")).toBe(set)
   expect([removeEntry(map, "a"), removeMember(set, "a")]).toEqual([true, true])
   expect([...map, ...set]).toEqual([["b", 2], "b"])
+})
+
+test("a small map does what a map does, with none, one and many entries", () => {
+  const key = fc.integer({ min: 1, max: 3 })
+  const change = fc.oneof(
+    fc.record({ do: fc.constant("set" as const), key, value: fc.nat() }),
+    fc.record({ do: fc.constant("delete" as const), key }),
+    fc.record({ do: fc.constant("clear" as const) }),
+  )
+  fc.assert(
+    fc.property(fc.array(change), (changes) => {
+      const [small, map] = [new SmallMap<number, number>(), new Map<number, number>()]
+      for (const change of changes) {
+        if (change.do === "set") for (const one of [small, map]) one.set(change.key, change.value)
+        else if (change.do === "clear") for (const one of [small, map]) one.clear()
+        else expect(small.delete(change.key)).toBe(map.delete(change.key))
+        expect([...small]).toEqual([...map])
+        expect([[...small.keys()], [...small.values()], small.size]).toEqual([
+          [...map.keys()],
+          [...map.values()],
+          map.size,
+        ])
+        for (const key of [1, 2, 3]) {
+          expect([small.get(key), small.has(key)]).toEqual([map.get(key), map.has(key)])
+        }
+      }
+      expect([...SmallMap.of(map)]).toEqual([...map])
+    }),
+  )
 })

@@ -4,7 +4,6 @@
  */
 
 export const NO_ITEMS: readonly never[] = Object.freeze([])
-export const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>()
 export const NO_MEMBERS: ReadonlySet<never> = new Set<never>()
 
 /**
@@ -17,14 +16,102 @@ export function pushSized<T>(list: readonly T[], item: T): readonly T[] {
   return list
 }
 
+/**
+ * A map that mostly has one entry, and keeps it without a table: a table takes 150 bytes, and time to allocate. Iterates in the
+ * order of insertion, as a map does. Values are not undefined.
+ */
+export class SmallMap<K, V> implements ReadonlyMap<K, V> {
+  #key: K | undefined
+  /** Of the only entry. */
+  #value: V | undefined
+  /** The entries, if there is more than one. */
+  #many: Map<K, V> | undefined
+
+  static of<K, V>(entries: Iterable<readonly [K, V]>): SmallMap<K, V> {
+    const map = new SmallMap<K, V>()
+    for (const [key, value] of entries) map.set(key, value)
+    return map
+  }
+
+  get size(): number {
+    return this.#value === undefined ? (this.#many?.size ?? 0) : 1
+  }
+
+  get(key: K): V | undefined {
+    if (this.#value === undefined) return this.#many?.get(key)
+    return this.#key === key ? this.#value : undefined
+  }
+
+  has(key: K): boolean {
+    return this.get(key) !== undefined
+  }
+
+  set(key: K, value: V): this {
+    if (this.#value === undefined ? this.size === 0 : this.#key === key) {
+      this.#key = key
+      this.#value = value
+      return this
+    }
+    this.#many ??= new Map()
+    if (this.#value !== undefined) this.#many.set(this.#key as K, this.#value)
+    this.#key = undefined
+    this.#value = undefined
+    this.#many.set(key, value)
+    return this
+  }
+
+  /** Whether the entry existed. */
+  delete(key: K): boolean {
+    if (this.#value === undefined) return this.#many?.delete(key) === true
+    if (this.#key !== key) return false
+    this.#key = undefined
+    this.#value = undefined
+    return true
+  }
+
+  clear(): void {
+    this.#key = undefined
+    this.#value = undefined
+    this.#many = undefined
+  }
+
+  keys(): MapIterator<K> {
+    return this.#value === undefined ? (this.#many?.keys() ?? none()) : [this.#key as K].values()
+  }
+
+  values(): MapIterator<V> {
+    return this.#value === undefined ? (this.#many?.values() ?? none()) : [this.#value].values()
+  }
+
+  entries(): MapIterator<[K, V]> {
+    if (this.#value === undefined) return this.#many?.entries() ?? none()
+    const entry: [K, V] = [this.#key as K, this.#value]
+    return [entry].values()
+  }
+
+  [Symbol.iterator](): MapIterator<[K, V]> {
+    return this.entries()
+  }
+
+  forEach(act: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    for (const [key, value] of this) act(value, key, this)
+  }
+}
+
+function none(): MapIterator<never> {
+  return NO_ITEMS.values()
+}
+
+export const NO_ENTRIES: ReadonlyMap<never, never> = new SmallMap<never, never>()
+
 export function putEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
-  const own = map === NO_ENTRIES ? new Map<K, V>() : (map as Map<K, V>)
+  const own = map === NO_ENTRIES ? new SmallMap<K, V>() : (map as SmallMap<K, V>)
   return own.set(key, value)
 }
 
 /** Whether the entry existed. */
 export function removeEntry<K>(map: ReadonlyMap<K, unknown>, key: K): boolean {
-  return (map as Map<K, unknown>).delete(key)
+  return (map as SmallMap<K, unknown>).delete(key)
 }
 
 export function addMember<T>(set: ReadonlySet<T>, member: T): ReadonlySet<T> {

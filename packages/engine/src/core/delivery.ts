@@ -110,6 +110,8 @@ export function takeResult(task: Task): boolean {
     return false
   map.results[item] = value
   countItem(task, map)
+  // The task may be kept for a while by those that start with it; its end is no longer needed.
+  task.ended = undefined
   return true
 }
 

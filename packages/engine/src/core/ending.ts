@@ -47,6 +47,25 @@ export function reachLimit(m: MachineState, error: ErrorData, notice?: LeftNotic
 
 /** Drops every task, buffer, timer, reservation and request; reports undelivered messages (M5). */
 function dropWork(m: MachineState, reason: string): void {
+  if (isOpen(m)) dropOpen(m, reason)
+  m.finished = NO_ITEMS
+  m.committing = NO_ITEMS
+  m.reducing = NO_ENTRIES
+  m.ready = undefined
+  m.active.fill(0)
+  if (m.nodes !== undefined) for (const node of m.nodes) if (node !== undefined) emptyGate(node)
+  m.open = 0
+  m.parked = 0
+  m.running = 0
+}
+
+/** Whether a run that ends leaves anything behind. Most have finished all they began. */
+function isOpen(m: MachineState): boolean {
+  if (m.finished.length > 0 || m.committing.length > 0 || m.joins !== undefined) return true
+  return m.tasks.size + m.maps.size + m.requests.size + m.timers.size + m.reservations.size > 0
+}
+
+function dropOpen(m: MachineState, reason: string): void {
   loseReservations(m)
   for (const task of m.tasks.values()) {
     const { status } = task
@@ -84,15 +103,6 @@ function dropWork(m: MachineState, reason: string): void {
   m.requests = NO_ENTRIES
   m.timers = NO_ENTRIES
   m.signalWaits = 0
-  m.finished = NO_ITEMS
-  m.committing = NO_ITEMS
-  m.reducing = NO_ENTRIES
-  m.ready = undefined
-  m.active.fill(0)
-  for (const node of m.nodes ?? []) if (node !== undefined) emptyGate(node)
-  m.open = 0
-  m.parked = 0
-  m.running = 0
 }
 
 /** For a task that finished in a superstep that does not commit: its outputs stay, its messages are dropped. */

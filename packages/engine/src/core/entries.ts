@@ -205,6 +205,17 @@ export interface RequestAnswered {
   readonly mail?: string | undefined
 }
 
+/**
+ * An answer that also holds for later questions of the run with this name. It belongs to the run, also if a sub-workflow asked, and
+ * is written together with the answer.
+ */
+export interface AnswerKept {
+  readonly type: "answer.kept"
+  readonly at: number
+  readonly name: string
+  readonly value: Json
+}
+
 /** Somebody passed a question on to another person. Its deadline, and who is asked after that, stay as they are. */
 export interface RequestEscalated {
   readonly type: "request.escalated"
@@ -359,6 +370,7 @@ export type Entry = (
   | UsageReserved
   | RequestOpened
   | RequestAnswered
+  | AnswerKept
   | RequestEscalated
   | SignalReceived
   | SignalAwaited

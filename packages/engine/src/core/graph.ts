@@ -50,6 +50,16 @@ export interface NodeSpec {
   readonly description?: string | undefined
   /** The graph of a sub-workflow. */
   readonly nested?: Graph | undefined
+  /** Of a node that passes turns around: who can follow whom, if that is known. Diagrams draw it instead of the node. */
+  readonly turns?: readonly Turn[] | undefined
+}
+
+export interface Turn {
+  /** Absent: what comes first. */
+  readonly from?: NodeId | undefined
+  /** Absent: the end. */
+  readonly to?: NodeId | undefined
+  readonly label?: string | undefined
 }
 
 export type JoinPolicy =

@@ -67,6 +67,7 @@ export {
   type SingleEdge,
   type SwitchCase,
   type SwitchEdge,
+  type Turn,
 } from "./graph.ts"
 export type { JoinId, NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 export { DEFAULT_VALUE_BYTES, type Json, type JsonProblem, printJsonProblem } from "./json.ts"
@@ -89,7 +90,7 @@ export type {
   Wait,
   WaitOutcome,
 } from "./messages.ts"
-export { guardedStep, isConnecting, isInternal, nodeTitle } from "./node-title.ts"
+export { guardedStep, isConnecting, isInternal, nodeTitle, passesTurns } from "./node-title.ts"
 export { jsonProblem } from "./own-json.ts"
 export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
 export { type RetryPolicy, retryDelay } from "./retry.ts"

@@ -10,6 +10,7 @@ export {
   putEntry,
   removeEntry,
   removeMember,
+  SmallMap,
 } from "./collections.ts"
 export { joinNotices } from "./commit.ts"
 export { failureRoute } from "./delivery.ts"
@@ -22,5 +23,6 @@ export { freezeData, jsonSize, ownJson, ownScalar } from "./own-json.ts"
 export { canonicalJson, isRecord } from "./reducers.ts"
 export { retryDelay } from "./retry.ts"
 export { digest, graphDifference, nestedDifference } from "./signature.ts"
+export { hasEffect } from "./state.ts"
 export { type BudgetPart, exhausted, NO_USAGE, usageWithout } from "./usage.ts"
 export { RUN_TIMER, requestOfTimer, splitName } from "./waiting.ts"

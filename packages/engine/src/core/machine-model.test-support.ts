@@ -196,6 +196,7 @@ export class MachineModel {
       case "usage.recorded":
       case "usage.reserved":
       case "signal.replied":
+      case "answer.kept":
         return
     }
   }

@@ -56,6 +56,7 @@ import {
   answer,
   finishCall,
   fireTimer,
+  keepAnswer,
   openInline,
   passOn,
   pauseRun,
@@ -124,6 +125,9 @@ export class Machine {
         break
       case "request.answered":
         answer(m, entry)
+        break
+      case "answer.kept":
+        keepAnswer(m, entry)
         break
       case "request.escalated":
         passOn(m, entry)
@@ -267,6 +271,10 @@ export class Machine {
   /** What forks changed of an agent. */
   agentChange(agent: string): AgentChange | undefined {
     return this.#m.agents?.[agent]
+  }
+  /** The answer that holds for all questions of the run with this name. */
+  keptAnswer(name: string): Json | undefined {
+    return this.#m.kept.get(name)
   }
   /** What remains of the budget, part by part; a part without a limit is absent. */
   get budgetLeft(): Budget {

@@ -6,11 +6,21 @@ import type { NodeSpec } from "./graph.ts"
 
 type Shown = Pick<NodeSpec, "id" | "kind"> & { readonly name?: string | undefined }
 
+/** Nodes that give each turn of a team to one of its members. */
+const HUBS: ReadonlySet<string> = new Set(["#chair", "#desk"])
+
 /** Kinds of nodes that do no work. */
 const CONNECTING: ReadonlySet<string> = new Set(["parallel", "merge", "join", "end", "pass", "start", "map"])
 
-/** Whole ids of added nodes: where graphs and teams begin and end. */
-const ENDS: ReadonlySet<string> = new Set(["#start", "#end", "#begin", "#limit", "#aggregate"])
+/** Whole ids of added nodes, and what happens there in words, for messages that have no other place to name. */
+const ADDED: ReadonlyMap<string, string> = new Map([
+  ["#start", "start"],
+  ["#end", "end"],
+  ["#begin", "start"],
+  ["#limit", "limit"],
+  ["#aggregate", "all answers"],
+  ...[...HUBS].map((id) => [id, "next speaker"] as const),
+])
 
 /** The author's step that an added node belongs to: its end, one of its branches, or the end of its box. */
 function blockOf({ id, kind }: Shown): string | undefined {
@@ -24,9 +34,15 @@ export function guardedStep({ id, kind, name }: Shown): string | undefined {
     : undefined
 }
 
+/** Whether the node passes the turns of a team around. The author knows it only if it has the name of an agent that decides. */
+export function passesTurns({ id }: { readonly id: string }): boolean {
+  return HUBS.has(id)
+}
+
 /** Whether a definition or a team added the node. Guards are for the caller, who knows whether their step has a node. */
 export function isInternal(node: Shown): boolean {
-  return ENDS.has(node.id) || blockOf(node) !== undefined
+  const isNamed = node.name !== undefined && passesTurns(node)
+  return (ADDED.has(node.id) && !isNamed) || blockOf(node) !== undefined
 }
 
 /** Whether a node only connects others: it is internal, guards a step, or opens or closes a block. */
@@ -39,10 +55,16 @@ export function nodeTitle(node: Shown): string {
   const { id, name } = node
   const step = blockOf(node) ?? guardedStep(node)
   if (step !== undefined) return idTitle(step)
-  return name ?? idTitle(id)
+  return name ?? ADDED.get(id) ?? idTitle(id)
 }
 
-/** `#` begins the ids of nodes that a team adds; `/*` ends that of the steps that a map runs for each item. */
+/**
+ * `#` begins the ids of nodes that a team adds. The steps that a map runs for each item are `map/*`, and theirs begin with that: they
+ * are shown inside of it.
+ */
 function idTitle(id: string): string {
-  return id.replace(/^#(?=[a-z]+$)/, "").replace(/\/\*$/, " item")
+  return id
+    .replace(/^#(?=[a-z]+$)/, "")
+    .replace(/\/\*$/, " item")
+    .replace(/^.*\/\*\//, "")
 }

@@ -137,6 +137,7 @@ export interface MachineSnapshot {
   signals?: BufferedSignal[] | undefined
   signalIds?: SignalId[] | undefined
   replies?: [SignalId, Json][] | undefined
+  kept?: [string, Json][] | undefined
   timers: [TimerId, number][]
   outputs: Json[]
   undelivered: Undelivered[]

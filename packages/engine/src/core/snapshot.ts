@@ -1,7 +1,7 @@
 /** Takes a snapshot of a machine's state, and restores one. */
 
 import { reserve } from "./budget.ts"
-import { addMember, Fifo, putEntry } from "./collections.ts"
+import { addMember, Fifo, putEntry, SmallMap } from "./collections.ts"
 import { nodeNamed, unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
@@ -72,6 +72,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     signals: m.signals.size === 0 ? undefined : [...m.signals.values()],
     signalIds: m.signalIds.size === 0 ? undefined : [...m.signalIds],
     replies: m.replies.size === 0 ? undefined : [...m.replies],
+    kept: m.kept.size === 0 ? undefined : [...m.kept],
     timers: [...m.timers],
     outputs: [...m.outputs],
     undelivered: [...m.undelivered],
@@ -131,7 +132,7 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   for (const [agent, used] of snapshot.usageByAgent ?? [])
     m.usageByAgent = putEntry(m.usageByAgent, agent, used)
   for (const map of snapshot.maps) m.maps = putEntry(m.maps, map.id, mapIn(graph, map))
-  for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
+  for (const task of snapshot.tasks) m.tasks.set(task.id, taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
   for (const [agent, calls] of snapshot.lostCallsByAgent ?? [])
@@ -158,6 +159,7 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   for (const signal of snapshot.signals ?? []) m.signals = putEntry(m.signals, signal.id, signal)
   for (const id of snapshot.signalIds ?? []) m.signalIds = addMember(m.signalIds, id)
   for (const [id, reply] of snapshot.replies ?? []) m.replies = putEntry(m.replies, id, reply)
+  for (const [name, answer] of snapshot.kept ?? []) m.kept = putEntry(m.kept, name, answer)
   for (const [timer, at] of snapshot.timers) m.timers = putEntry(m.timers, timer, at)
   m.outputs = [...snapshot.outputs]
   m.undelivered = [...snapshot.undelivered]
@@ -198,11 +200,11 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
   Object.assign(extrasOf(task), {
     answers,
     traces,
-    memo: data.memo && new Map(data.memo),
+    memo: data.memo && SmallMap.of(data.memo),
     starts: data.starts && new Set(data.starts),
-    failures: data.failures && new Map(data.failures),
+    failures: data.failures && SmallMap.of(data.failures),
     left: data.left,
-    waits: data.waits && new Map(data.waits),
+    waits: data.waits && SmallMap.of(data.waits),
   } satisfies TaskExtras)
   const map = data.map === undefined ? undefined : m.maps.get(data.map)
   return Object.assign(task, { status, attempt, map, item } satisfies Partial<Task>)

@@ -63,8 +63,9 @@ export function forkRun(m: MachineState, entry: RunForked): void {
     m.requests = putEntry(m.requests, id, moved)
     m.out = pushSized(m.out, { type: "request", request: moved })
   }
-  for (const task of m.tasks.values()) {
-    for (const [key, wait] of task.waits ?? []) task.waits?.set(key, movedWait(wait, later))
+  for (const { waits } of m.tasks.values()) {
+    if (waits === undefined) continue
+    for (const [key, wait] of waits) putEntry(waits, key, movedWait(wait, later))
   }
   if (watched(m)) {
     const written = changed.length === 0 ? {} : { state: Object.fromEntries(changed) }

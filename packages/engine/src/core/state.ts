@@ -1,7 +1,15 @@
 /** The state of a machine: plain records that only the machine writes, in place, and the effects of an entry. */
 
 import type { AgentChanges } from "./agent-change.ts"
-import { type Fifo, NO_ENTRIES, NO_ITEMS, NO_MEMBERS, putEntry, removeEntry } from "./collections.ts"
+import {
+  type Fifo,
+  NO_ENTRIES,
+  NO_ITEMS,
+  NO_MEMBERS,
+  putEntry,
+  removeEntry,
+  SmallMap,
+} from "./collections.ts"
 import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { MachineEvent } from "./events.ts"
@@ -93,61 +101,20 @@ export class TaskExtras {
   /** W3C traceparents of the tasks that caused it. */
   traces: readonly string[] | undefined = undefined
   /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
-  memo: Map<string, Json> | undefined = undefined
+  memo: ReadonlyMap<string, Json> | undefined = undefined
   /** Steps that were started and have no result: each may have happened. They outlive attempts and restarts. */
   starts: Set<string> | undefined = undefined
   /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and continued. */
-  failures: Map<string, ErrorData> | undefined = undefined
+  failures: ReadonlyMap<string, ErrorData> | undefined = undefined
   /** The progress of called workflows that a limit of their callers ended. */
   left: readonly LeftNotice[] | undefined = undefined
   /** What it waits for, by key. */
-  waits: Map<string, Wait> | undefined = undefined
+  waits: ReadonlyMap<string, Wait> | undefined = undefined
 }
 
 export function extrasOf(task: Task): TaskExtras {
   task.extras ??= new TaskExtras()
   return task.extras
-}
-
-/**
- * The live tasks of a run by id, in order of creation. A sequential run has one live task and allocates no table.
- */
-export class TaskTable {
-  #single: Task | undefined
-  #many: Map<TaskId, Task> | undefined
-
-  get(id: TaskId): Task | undefined {
-    if (this.#single !== undefined) return this.#single.id === id ? this.#single : undefined
-    return this.#many?.get(id)
-  }
-
-  add(task: Task): void {
-    if (this.#single === undefined && (this.#many === undefined || this.#many.size === 0)) {
-      this.#single = task
-      return
-    }
-    this.#many ??= new Map()
-    if (this.#single !== undefined) {
-      this.#many.set(this.#single.id, this.#single)
-      this.#single = undefined
-    }
-    this.#many.set(task.id, task)
-  }
-
-  delete(id: TaskId): void {
-    if (this.#single?.id === id) this.#single = undefined
-    else this.#many?.delete(id)
-  }
-
-  clear(): void {
-    this.#single = undefined
-    this.#many = undefined
-  }
-
-  values(): Iterable<Task> {
-    if (this.#single !== undefined) return [this.#single]
-    return this.#many?.values() ?? NO_ITEMS
-  }
 }
 
 /** The reservation of a call in progress, of a task or of a sub-workflow below it. */
@@ -265,6 +232,12 @@ export type Effect =
   | { readonly type: "emit"; readonly event: MachineEvent }
   | { readonly type: "finish"; readonly status: FinalStatus }
 
+/** A loop: every entry asks this, and mostly has one effect or none. */
+export function hasEffect(effects: readonly Effect[], type: Effect["type"]): boolean {
+  for (let i = 0; i < effects.length; i++) if ((effects[i] as Effect).type === type) return true
+  return false
+}
+
 /** Shared by all runs without limits of their own. */
 export const NO_LIMITS: Limits = Object.freeze({})
 
@@ -277,7 +250,8 @@ export class MachineState {
   events = 0
   superstep = 0
   nextTask: TaskId = 1
-  readonly tasks: TaskTable = new TaskTable()
+  /** Those that have not ended, in order of creation. */
+  readonly tasks: SmallMap<TaskId, Task> = new SmallMap()
   /** By node index: visits, tasks that have a place, and rarely needed state. */
   readonly visits: number[]
   readonly active: number[]
@@ -340,6 +314,8 @@ export class MachineState {
   replies: ReadonlyMap<SignalId, Json> = NO_ENTRIES
   /** Open waits for signals. Follows from the tasks. */
   signalWaits = 0
+  /** Answers that hold for later questions of the run, by the name of the questions. */
+  kept: ReadonlyMap<string, Json> = NO_ENTRIES
   timers: ReadonlyMap<TimerId, number> = NO_ENTRIES
   outputs: readonly Json[] = NO_ITEMS
   undelivered: readonly Undelivered[] = NO_ITEMS

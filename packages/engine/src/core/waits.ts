@@ -4,12 +4,13 @@
  */
 
 import { admitToRun, fillRun, park, unpark } from "./admission.ts"
-import { addMember, pushSized, putEntry, removeEntry } from "./collections.ts"
+import { addMember, NO_ENTRIES, pushSized, putEntry, removeEntry } from "./collections.ts"
 import { enterLimitRoute, settle } from "./commit.ts"
 import { failureRoute } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
 import type {
+  AnswerKept,
   CallFinished,
   CallStarted,
   RequestAnswered,
@@ -67,8 +68,7 @@ export function finishCall(m: MachineState, task: Task, { key, outcome, undelive
 
 export function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
   const extras = extrasOf(task)
-  extras.waits ??= new Map()
-  extras.waits.set(key, wait)
+  extras.waits = putEntry(extras.waits ?? NO_ENTRIES, key, wait)
   if (wait.kind === "signal") m.signalWaits++
   if (watched(m)) emit(m, { type: "task.parked", task: task.id, node: task.node.id, wait })
   if (task.status !== "parked") park(m, task)
@@ -81,13 +81,10 @@ export function startWait(m: MachineState, task: Task, key: string, wait: Wait):
 export function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome): void {
   if (task.waits?.get(key)?.kind === "signal") m.signalWaits--
   const extras = extrasOf(task)
-  extras.waits?.delete(key)
-  if (outcome.ok) {
-    extras.memo ??= new Map()
-    extras.memo.set(key, outcome.value)
-  } else {
-    extras.failures ??= new Map()
-    extras.failures.set(key, outcome.error)
+  removeEntry(extras.waits ?? NO_ENTRIES, key)
+  if (outcome.ok) extras.memo = putEntry(extras.memo ?? NO_ENTRIES, key, outcome.value)
+  else {
+    extras.failures = putEntry(extras.failures ?? NO_ENTRIES, key, outcome.error)
     if (outcome.left !== undefined && outcome.error.limit)
       extras.left = [...(extras.left ?? []), outcome.left]
   }
@@ -186,6 +183,10 @@ export function answer(
   const waiting = waitingFor(m, request)
   if (waiting === undefined) deliverAnswer(m, request, value)
   else endWait(m, waiting.task, waiting.key, { ok: true, value })
+}
+
+export function keepAnswer(m: MachineState, { name, value }: AnswerKept): void {
+  m.kept = putEntry(m.kept, name, value)
 }
 
 /** The task that waits inline for the request, and under which key. */

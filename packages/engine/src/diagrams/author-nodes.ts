@@ -1,8 +1,17 @@
 /**
  * Reduces a diagram to the nodes that its author wrote. Arrows lead through nodes that a definition or a team added, and keep the
- * labels of all their parts. The guard of a step is drawn as part of the step: the step has an arrow for `when` being false.
+ * labels of all their parts. The guard of a step is drawn as part of the step: the step has an arrow for `when` being false. The node
+ * that passes the turns of a team around is drawn as the turns themselves, or, if anybody can follow anybody, as a choice.
  */
-import { type Graph, guardedStep, isInternal, type NodeId } from "../core/index.ts"
+import {
+  type Graph,
+  type GraphNode,
+  guardedStep,
+  isInternal,
+  type NodeId,
+  passesTurns,
+  type Turn,
+} from "../core/index.ts"
 import type { Arrow, Ends } from "./arrow.ts"
 
 /** The part of a diagram that is reduced, in place. */
@@ -11,6 +20,8 @@ interface Drawn {
   readonly parts: { readonly id: string }[]
   readonly arrows: Arrow[]
   readonly ends: ReadonlyMap<NodeId, Ends>
+  /** Gives a shape the look of a choice. */
+  asChoice(id: string): void
 }
 
 export function keepAuthorNodes(s: Drawn): void {
@@ -20,13 +31,43 @@ export function keepAuthorNodes(s: Drawn): void {
     if (ends === undefined || node.spec.nested !== undefined) continue
     const step = s.ends.get((guardedStep(node.spec) ?? "") as NodeId)
     if (step !== undefined) foldGuard(s, ends.entry, step)
-    else if (!isInternal(node.spec) || !s.arrows.some(({ from }) => from === ends.exit)) continue
+    else if (passesTurns(node.spec) && isInternal(node.spec)) {
+      if (!drawTurns(s, node, ends.entry)) continue
+    } else if (!isInternal(node.spec) || !s.arrows.some(({ from }) => from === ends.exit)) continue
     else leadThrough(s, ends.entry)
     gone.add(ends.entry)
   }
   if (gone.size === 0) return
   s.parts.splice(0, s.parts.length, ...s.parts.filter(({ id }) => !gone.has(id)))
   s.arrows.splice(0, s.arrows.length, ...distinct(s.arrows))
+}
+
+/** False if a shape stays: the choice of whose turn it is. */
+function drawTurns(s: Drawn, { spec }: GraphNode, hub: string): boolean {
+  const { turns } = spec
+  if (turns === undefined) {
+    s.asChoice(hub)
+    return false
+  }
+  const members = new Set(turns.map(({ from }) => exitOf(s, from)))
+  const before = s.arrows.filter(({ from, to }) => to === hub && !members.has(from)).map(({ from }) => from)
+  const [end = hub] = s.arrows
+    .filter(({ from, label }) => from === hub && label === "END")
+    .map(({ to }) => to)
+  const arrowsOf = ({ from, to, label }: Turn): Arrow[] =>
+    (from === undefined ? before : [exitOf(s, from) ?? hub]).map((source) => ({
+      from: source,
+      to: to === undefined ? end : (s.ends.get(to)?.entry ?? hub),
+      style: label === undefined ? "solid" : "dashed",
+      label: label ?? "",
+    }))
+  const others = s.arrows.filter(({ from, to }) => from !== hub && to !== hub)
+  s.arrows.splice(0, s.arrows.length, ...others, ...turns.flatMap(arrowsOf))
+  return true
+}
+
+function exitOf({ ends }: Drawn, node: NodeId | undefined): string | undefined {
+  return node === undefined ? undefined : ends.get(node)?.exit
 }
 
 /** Arrows to the guard lead to its step; its arrow past the step leaves the step. */

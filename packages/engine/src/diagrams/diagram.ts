@@ -10,6 +10,7 @@ import {
   type MapEdge,
   type NodeId,
   nodeTitle,
+  passesTurns,
   type SwitchCase,
   type SwitchEdge,
 } from "../core/index.ts"
@@ -117,12 +118,20 @@ function sketch(graph: Graph, newId: () => string): Sketch {
   }
   const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
   if (atLimit !== undefined) connect(s, addShape(s, "limit", "limit"), entry(s, atLimit.id), "", "dashed")
-  keepAuthorNodes(s)
+  for (const node of graph.nodes)
+    if (passesTurns(node.spec)) connect(s, exit(s, node.id), output(s), "END", "dashed")
+  const asChoice = (id: string) => {
+    const at = s.parts.findIndex((part) => part.id === id)
+    s.parts[at] = { ...(s.parts[at] as Shape), kind: "choice" }
+  }
+  keepAuthorNodes({ ...s, asChoice })
   return s
 }
 
 function addNode(s: Sketch, node: GraphNode): Ends {
-  const { nested, kind } = node.spec
+  const { nested, name } = node.spec
+  // A manager decides whose turn it is.
+  const kind = passesTurns(node.spec) && name !== undefined ? "agent" : node.spec.kind
   if (nested === undefined) {
     const caption = kind === "node" ? "" : kind
     const id = addShape(s, LOOKS.get(kind) ?? "box", nodeTitle(node.spec), caption, node.isWorker)

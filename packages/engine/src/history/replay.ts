@@ -312,6 +312,7 @@ const ENTRY_TYPES: { readonly [type in Entry["type"]]: true } = {
   "usage.reserved": true,
   "request.opened": true,
   "request.answered": true,
+  "answer.kept": true,
   "request.escalated": true,
   "signal.received": true,
   "signal.awaited": true,

@@ -27,7 +27,11 @@ export function secretMask(): SecretMask {
   return (lastMask as { readonly mask: SecretMask }).mask
 }
 
+/** No shorter text is changed: the shortest secret is a password in an address, as in `://:p@`. */
+export const MIN_MASKED = 6
+
 function masked(text: string, values: readonly string[]): string {
+  if (text.length < MIN_MASKED) return text
   let clean = text
   for (const value of values) clean = clean.replaceAll(value, MASK)
   for (const [pattern, replacement] of COARSE_KEY_PATTERNS) clean = clean.replace(pattern, replacement)
@@ -44,7 +48,8 @@ const secretNames = new Map<string, boolean>()
 /** Read on every call, because keys may be set at any time. `also` names variables whose values are secret at any length. */
 function secretValues(also: readonly string[] = []): string[] {
   const values: string[] = []
-  for (const name of Object.keys(process.env)) {
+  // Unlike Object.keys, this does not ask for the attributes of each variable, which takes as long as reading it.
+  for (const name of Object.getOwnPropertyNames(process.env)) {
     let isSecret = secretNames.get(name)
     if (isSecret === undefined) {
       isSecret = isSecretName(name)

@@ -35,6 +35,7 @@ export { type Clock, systemClock } from "./ports/clock.ts"
 export type {
   Dispatcher,
   EndedRun,
+  MailReply,
   RunStart,
   SpreadAction,
   SpreadOutcome,
@@ -117,6 +118,7 @@ export {
   type LaneLimit,
   type LaneRate,
   laneId,
+  MAX_BURSTS,
   queueScore,
   type RunFlow,
 } from "./ports/run-flow.ts"
@@ -132,7 +134,6 @@ export type {
   StoredSchedule,
 } from "./ports/schedules.ts"
 export {
-  MAX_BURSTS,
   type PoolSlots,
   type PoolState,
   SlotAdmission,
@@ -227,6 +228,9 @@ export { calledGraphs } from "./run/called-graphs.ts"
 export {
   agentChange,
   endedCalls,
+  KEEPS,
+  type KeptAnswer,
+  keptAnswer,
   type LeftWork,
   leaveAtLimit,
   recordDecision,

@@ -5,17 +5,19 @@
  *
  * Invariants:
  * A1 An activation resolves when its run has ended, waits, is queued behind others, or is not executed here: nothing of the
- *    run executes here on its behalf afterwards.
- * A2 While a live process elsewhere holds the run, the activation waits: it takes over when that process dies. So the one that
- *    dispatched it may lose sight of that process, and need not know whether it is alive.
+ *    run executes here on its behalf afterwards. The run may stay loaded.
+ * A2 While a live process elsewhere executes the run, the activation waits: it takes over when that process dies. So the one that
+ *    dispatched it may lose sight of that process, and need not know whether it is alive. Where the run only waits for others, it is
+ *    taken from that process as soon as there is something for it.
  * A3 Activations of one run share one loop in this process.
  */
 import { graphData, type RunId, SuperstepError } from "../core/index.ts"
 import {
+  type EndedRun,
   hasEnded,
   type Keeper,
   type Mail,
-  type MailOutcome,
+  type MailReply,
   type RunEnvironment,
   type RunHost,
   type RunStart,
@@ -34,6 +36,7 @@ import {
   endedRun,
   performTask,
   readRun,
+  restsElsewhere,
   runOver,
   startRun,
 } from "../runtime/internal.ts"
@@ -67,6 +70,9 @@ const START_PATIENCE = 1_000
  */
 const START_EXPIRES = 60_000
 
+/** Captured at load time: tests may fake timers. */
+const nextTurn = setImmediate
+
 /** The state in which an activation leaves a run. */
 export interface Rest {
   /** When the run is due by itself, and is to be activated again. Absent: something else has to happen first. */
@@ -93,7 +99,7 @@ export interface RuntimeWorker {
    * Has a run that waits take an answer or a signal here, and continues the run. Resolves with the outcome when that is recorded, or
    * with undefined if this process cannot execute the run now. The same mail again has the same outcome.
    */
-  deliver(mail: Mail): Promise<MailOutcome | undefined>
+  deliver(mail: Mail): Promise<MailReply | undefined>
   /** Calls the handler of a task whose run another process executes: see `Dispatcher.perform`. */
   perform(task: SpreadTask, state: SpreadState): Promise<SpreadOutcome>
 }
@@ -276,13 +282,22 @@ export class Activations implements RuntimeWorker {
     }
   }
 
-  async deliver(mail: Mail): Promise<MailOutcome | undefined> {
+  async deliver(mail: Mail): Promise<MailReply | undefined> {
     const { keeper } = this.#options
     await this.#ready()
-    const outcome = await keeper.handOver(mail, () => this.#hostFor(mail.runId))
-    if (keeper.host(mail.runId) !== undefined) this.#continue(mail.runId)
+    let host: RunHost | undefined
+    const outcome = await keeper.handOver(mail, async () => {
+      host = await this.#hostFor(mail.runId)
+      return host
+    })
     // It may have been delivered before: the reply to that was lost.
-    return outcome?.ok === false && (await isRecorded(keeper.store, mail)) ? { ok: true } : outcome
+    if (outcome?.ok === false && (await isRecorded(keeper.store, mail))) return { ok: true }
+    if (!outcome?.ok || host === undefined) return outcome
+    // A handler that has nothing else to wait for returns within this turn.
+    await new Promise<void>((resolve) => nextTurn(resolve))
+    const ended = await durableEnd(host)
+    if (keeper.host(mail.runId) === host) this.#continue(mail.runId)
+    return { ...outcome, ended }
   }
 
   /** The run, loaded here. Undefined if it cannot be loaded, or not now. */
@@ -297,7 +312,7 @@ export class Activations implements RuntimeWorker {
       if (row.status !== "waiting" && row.status !== "running") return undefined
       if (!programs.has(row.workflow)) await programs.refresh()
       if (!programs.has(row.workflow) || sweeper.isElsewhere(row)) return undefined
-      if ((await this.#liveHolder(row)) === undefined) {
+      if (ahead?.isHeld || (await this.#liveHolder(row)) === undefined) {
         const claimed = await sweeper.claimFor(row, ahead)
         if (claimed !== undefined) return claimed
       } else if (row.executing) return undefined
@@ -342,8 +357,10 @@ export class Activations implements RuntimeWorker {
       keeper.checkOpen()
       const host = await keeper.hostAfterGate(runId)
       if (host !== undefined) {
+        if (host.isResigned() && !(await this.#hasWork(host))) return { isOwn }
         isOwn = true
-        await keeper.left(host)
+        if (keeper.host(runId) === host) await host.settled()
+        if (host.isResigned()) return { isOwn }
         const isDurable = await host.durable().then(
           () => true,
           () => false,
@@ -351,14 +368,13 @@ export class Activations implements RuntimeWorker {
         if (host.isOver && isDurable) return { isOwn, ended: host }
         continue
       }
-      const { row, ahead } =
-        turn === 0 ? await readRun(keeper.store, runId) : { row: await keeper.store.run(runId) }
+      const { row, ahead } = await this.#read(runId, turn)
       if (row === undefined || hasEnded(row) || row.status === "quarantined" || row.status === "paused")
         return { isOwn }
       if (!programs.has(row.workflow)) await programs.refresh()
       if (!programs.has(row.workflow)) return { isOwn }
       if (sweeper.isElsewhere(row)) return { isOwn, graph: row.graph }
-      if ((await this.#liveHolder(row)) !== undefined) {
+      if (!ahead?.isHeld && (await this.#liveHolder(row)) !== undefined) {
         await this.#look(turn)
         continue
       }
@@ -377,6 +393,24 @@ export class Activations implements RuntimeWorker {
     }
   }
 
+  /** The journal is not read with every look: most of them are at a run that another process executes. */
+  async #read(runId: RunId, turn: number): ReturnType<typeof readRun> {
+    const { store } = this.#options.keeper
+    const row = turn === 0 ? undefined : await store.run(runId)
+    return row === undefined || restsElsewhere(row) ? await readRun(store, runId) : { row }
+  }
+
+  /** Whether there is mail for a run that only waits here, or another process has taken it. */
+  async #hasWork(host: RunHost): Promise<boolean> {
+    const { keeper } = this.#options
+    if (await host.isTaken()) return true
+    await keeper.deliver()
+    await keeper.delivered(host.runId)
+    // A run that was loaded and waits again has written nothing since.
+    await host.noteIdle()
+    return !host.isResigned()
+  }
+
   #report(runId: RunId, error: unknown): void {
     const problem = { runId, error: error instanceof Error ? error : new Error(String(error)) }
     this.#options.onProblem?.(problem)
@@ -393,13 +427,25 @@ export class Activations implements RuntimeWorker {
     return undefined
   }
 
-  async #isDue({ runId, holder, status, wakeAt }: StoredRun, hasMail?: boolean): Promise<boolean> {
-    if (holder !== undefined) return true
+  async #isDue(run: StoredRun, hasMail?: boolean): Promise<boolean> {
+    const { runId, holder, status, wakeAt } = run
+    if (holder !== undefined && !restsElsewhere(run)) return true
     const isReady = status === "running" || status === "queued"
     if (wakeAt === undefined ? isReady : wakeAt <= this.#options.clock.now()) return true
     if (status === "queued") return false
     return hasMail ?? (await this.#options.keeper.store.mailAmount(runId)).count > 0
   }
+}
+
+/** The end of the run, once the store has it. Undefined if it has not ended, or ended elsewhere. */
+async function durableEnd(host: RunHost): Promise<EndedRun | undefined> {
+  if (!host.isOver) return undefined
+  try {
+    await host.durable()
+  } catch {
+    return undefined
+  }
+  return endedRun(host.root.machine)
 }
 
 /** Whether a record of the run's journal carries the mail out. */

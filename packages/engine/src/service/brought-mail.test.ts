@@ -120,3 +120,92 @@ test("a run that its dead worker left as executing, and that only waits, is load
   expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
   await app.close()
 })
+
+const twice = workflow("twice")
+  .chain(
+    node("twice", async (_: number, ctx) => {
+      const first = await ctx.ask<string>("First?")
+      return `${first}, ${await ctx.ask<string>("Second?")}`
+    }),
+  )
+  .build()
+
+/** Workers of one application. A run starts at the first of them; mail goes to the one that `next` names. */
+function fleet(size: number) {
+  const store = memoryStore()
+  const next = { worker: 0 }
+  const at = (place: number) => workers[place] as Runtime
+  const dispatcher: Dispatcher = {
+    activate: async (runId) => void (await at(next.worker).worker.activate(runId)),
+    execute: async (runId) => void (await at(next.worker).worker.activate(runId)),
+    deliver: async (mail) => await at(next.worker).worker.deliver(mail),
+  }
+  const workers = Array.from({ length: size }, () => new Runtime({ store, workflows: [twice], dispatcher }))
+  const runtime = new Runtime({ store, workflows: [twice], dispatcher, recover: false })
+  const close = () => Promise.all([runtime, ...workers].map((one) => one.close()))
+  return { store, runtime, workers, next, close }
+}
+
+const holderOf = async (store: ReturnType<typeof memoryStore>, runId: string) =>
+  (await store.run(runId))?.holder
+
+test("a run that waits stays with its worker, and an answer there changes no hands", async () => {
+  const { store, runtime, close } = fleet(1)
+  const { requests } = await runtime.start(twice, 1, { runId: "r" })
+  const before = await store.run("r")
+  expect(before).toMatchObject({ status: "waiting", executing: false })
+  expect(before?.holder).toBeDefined()
+  expect(await runtime.respond("r", requests[0]?.id as string, "a")).toBe("taken")
+  await expect.poll(async () => (await store.run("r"))?.status).toBe("waiting")
+  expect(await store.run("r")).toMatchObject({ token: before?.token, holder: before?.holder })
+  await close()
+})
+
+test("an answer that reaches another worker takes the run there, and the next one takes it back", async () => {
+  const { store, runtime, next, close } = fleet(2)
+  const { requests } = await runtime.start(twice, 1, { runId: "r" })
+  const first = await holderOf(store, "r")
+  next.worker = 1
+  expect(await runtime.respond("r", requests[0]?.id as string, "a")).toBe("taken")
+  const second = await holderOf(store, "r")
+  expect(second).not.toBe(first)
+  await expect.poll(async () => (await runtime.requests({ runId: "r" })).length).toBe(1)
+  // The first worker still has the run in memory as it was: the store refuses what it writes.
+  next.worker = 0
+  const [asked] = await runtime.requests({ runId: "r" })
+  expect(await runtime.respond("r", asked?.id as string, "b")).toBe("taken")
+  expect((await runtime.get("r")).outputs).toEqual(["a, b"])
+  const answers = (await store.read("r", 0)).filter(({ entry }) => entry.type === "request.answered")
+  expect(answers).toHaveLength(2)
+  await close()
+})
+
+test("an activation of a run that another worker took meanwhile is not lost on the worker that had it", async () => {
+  const { store, runtime, workers, next, close } = fleet(2)
+  const { requests } = await runtime.start(twice, 1, { runId: "r" })
+  next.worker = 1
+  await runtime.respond("r", requests[0]?.id as string, "a")
+  await expect.poll(async () => (await runtime.requests({ runId: "r" })).length).toBe(1)
+  const [asked] = await runtime.requests({ runId: "r" })
+  const command = { type: "answer", request: asked?.id as string, value: "b" } as const
+  await store.post({ id: "mail", runId: "r" as never, at: 0, command })
+  await workers[0]?.worker.activate("r" as never)
+  expect(await store.run("r")).toMatchObject({ status: "completed" })
+  await close()
+})
+
+test("the end that comes with a reply is the result once; then the store is read", async () => {
+  const app = application((base) => ({
+    deliver: async (mail) => {
+      const reply = await base.deliver?.(mail)
+      if (!reply?.ok || reply.ended === undefined) throw new Error("The reply has no end.")
+      expect(await app.store.run("r")).toMatchObject({ status: "completed" })
+      return { ...reply, ended: { ...reply.ended, outputs: ["brought"] } }
+    },
+  }))
+  const request = await asked(app, "r")
+  expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["brought"])
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await app.close()
+})

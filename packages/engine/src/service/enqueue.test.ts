@@ -348,6 +348,31 @@ test("flow.rateLimit starts runs evenly, and more at once after a pause", async 
   await runtime.close()
 })
 
+test("flow.rateLimit counts a run that is forked or run again as a start of its own", async () => {
+  const starts: [n: number, at: number][] = []
+  const store = memoryStore()
+  const [first, last] = [
+    node("first", (n: number) => n),
+    node("last", (n: number) => starts.push([n, now()])),
+  ]
+  const flow = workflow("rated", { flow: { rateLimit: { max: 1, period: 1_000 } } })
+    .chain(first, last)
+    .build()
+  const { runtime, clock } = processOn(store, { workflows: [flow] })
+  const begin = clock.now()
+  const now = () => clock.now() - begin
+  const id = await runtime.enqueue(flow, 1)
+  await pass(100, clock)
+  expect(starts).toEqual([[1, 0]])
+  const forked = await runtime.fork(id, { at: { superstep: 1 } })
+  const again = await runtime.rerun(id, { from: { node: "first" } })
+  for (const one of [forked, again]) expect((await rowOf(store, one)).status).toBe("queued")
+  await pass(4_000, clock)
+  for (const one of [id, forked, again]) expect((await rowOf(store, one)).status).toBe("completed")
+  expect(starts.map(([, at]) => at)).toEqual([0, 1_000, 2_000])
+  await runtime.close()
+})
+
 describe("flow.throttle, flow.debounce and flow.batch", () => {
   const key = ({ tenant }: Job) => tenant ?? ""
 

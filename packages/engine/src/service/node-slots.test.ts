@@ -311,6 +311,32 @@ describe("rateLimit", () => {
     expect((await run).outputs).toEqual([1])
     await runtime.close()
   })
+
+  test("counts a task again that another process begins, because its own has died", async () => {
+    const store = memoryStore()
+    const job = limited({ rateLimit: { max: 1, period: 20_000 } })
+    const options = { workflows: [job.workflow], lease: 2_000 }
+    const own = mortal(store)
+    const dying = processOn(own.store, options)
+    void dying.runtime.start(job.workflow, { n: 0 }, { runId: "r" }).catch(() => undefined)
+    await settled()
+    expect(job.atWork()).toEqual([0])
+    const holder = (await store.run("r"))?.holder
+    own.kill()
+    await job.finish(0)
+    const living = processOn(store, options)
+    await living.runtime.recover()
+    await pass(19_999, living.clock)
+    // It has the run, and waits for the next start of the rate.
+    expect((await store.run("r"))?.holder).not.toBe(holder)
+    expect(await store.slots.ofRun("r")).toMatchObject([{ node: "fetch", taken: false }])
+    expect(job.atWork()).toEqual([])
+    await pass(1, living.clock)
+    expect(job.atWork()).toEqual([0])
+    await job.finish(0)
+    expect((await living.runtime.get("r")).status).toBe("completed")
+    await living.runtime.close()
+  })
 })
 
 describe("options", () => {

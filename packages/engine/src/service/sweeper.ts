@@ -28,6 +28,7 @@ import { deferred, hasLimits, type ReadAhead, Signal } from "../runtime/internal
 import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
 import { eventsKeptFrom, prunePolicy } from "./options.ts"
 import type { Programs } from "./programs.ts"
+import { StoredLimits } from "./stored-limits.ts"
 import { storedRetention } from "./stored-retention.ts"
 import { isGuilty, Trial } from "./trial.ts"
 import { fitsAnyVersion, Versions } from "./versions.ts"
@@ -94,8 +95,7 @@ export class Sweeper {
   /** There was more to claim than room. */
   #hasMore = false
   #cancelFill: (() => void) | undefined
-  /** Programs whose limits the store has. */
-  readonly #limitsOf = new Map<string, { readonly program: Program; readonly areSet: Promise<void> }>()
+  readonly #limits: StoredLimits
   #isDraining = false
   /** A run that executed here has ended, or only waits. */
   readonly #changed = new Signal()
@@ -113,12 +113,14 @@ export class Sweeper {
     this.#clock = environment.clock
     this.#environment = environment
     this.#programs = programs
+    this.#limits = new StoredLimits(this.#keeper.store.queue)
     this.#versions = new Versions(environment, programs, options.recover)
     this.#options = options
     this.#keeper.onStopped = async (lease, error) => {
       this.#report(lease.runId, error)
       await this.#postpone(lease, error)
     }
+    this.#keeper.onMail = ({ runId }) => options.onClaimed?.(runId)
     this.#keeper.onHold = (host) => {
       this.#tell(host, "started")
       host.onIdle(() => this.#isIdle(host))
@@ -258,7 +260,7 @@ export class Sweeper {
       const limit = Math.min(BATCH, this.#room())
       this.#hasMore = limit <= 0
       if (limit <= 0 || this.#closed) return
-      const now = this.#clock.now()
+      const now = () => this.#clock.now()
       const without = this.#versions.elsewhere
       const { runs, nextAt } = await store.queue.claimNext({ holder, workflows, queues, without, now, limit })
       // At once: what a store is asked in one turn it may answer together.
@@ -305,24 +307,7 @@ export class Sweeper {
 
   /** What the workflows of this process say about limits counts from now on, also for runs that are queued already. */
   async setLimits(): Promise<void> {
-    for (const [name, program] of this.#programs.entries()) {
-      let limits = this.#limitsOf.get(name)
-      if (limits?.program !== program) {
-        limits = { program, areSet: this.#writeLimits(name, program) }
-        this.#limitsOf.set(name, limits)
-      }
-      // Those who ask at the same time wait for the same write, and continue in the order in which they asked.
-      await limits.areSet
-    }
-  }
-
-  async #writeLimits(name: string, program: Program): Promise<void> {
-    try {
-      await this.#keeper.store.queue.setLimits(name, program.flow?.limits ?? [])
-    } catch (error) {
-      if (this.#limitsOf.get(name)?.program === program) this.#limitsOf.delete(name)
-      throw error
-    }
+    await this.#limits.set(this.#programs.entries())
   }
 
   async #endExpired(): Promise<void> {
@@ -501,8 +486,12 @@ export class Sweeper {
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
     this.#notifyChange()
-    if (this.#options.recover && this.#leavesAtOnce(host)) {
-      nextTurn(() => this.#evict(host).catch((error) => this.#report(host.runId, error)))
+    if (this.#options.recover) {
+      const leaves = this.#leavesAtOnce(host)
+      nextTurn(() => {
+        const rested = leaves ? this.#evict(host) : this.#rest(host)
+        rested.catch((error) => this.#report(host.runId, error))
+      })
     }
     if (this.#options.recover && this.#idle.size > this.#options.maxIdle) {
       this.#evictOldest(this.#idle.size - this.#options.maxIdle).catch((error) =>
@@ -511,11 +500,23 @@ export class Sweeper {
     }
   }
 
-  /** It has limits that others wait for, or a dispatcher brings it back, unless its own timer fires in a moment. */
+  /**
+   * It has limits that others wait for, or a dispatcher brings it back when its timer fires, unless that is in a moment. One that waits
+   * for others stays for a while: what it waits for may come here, and another worker that gets it takes the run.
+   */
   #leavesAtOnce(host: RunHost): boolean {
     if (this.#limited.has(host)) return true
     if (this.#options.onClaimed === undefined) return false
-    return (host.wakeAt() ?? Number.POSITIVE_INFINITY) > this.#clock.now() + STAYS
+    const wakeAt = host.wakeAt()
+    return host.isPaused || (wakeAt !== undefined && wakeAt > this.#clock.now() + STAYS)
+  }
+
+  /** A run that only waits for others has nothing to do here. */
+  async #rest(host: RunHost): Promise<void> {
+    await this.#keeper.delivered(host.runId)
+    // Others take a run only if its row says that it waits.
+    await host.noteIdle()
+    if (host.isResigned()) host.settle()
   }
 
   async #evictOldest(count: number): Promise<void> {

@@ -15,7 +15,7 @@ import {
   type StoredRun,
   SUSPECT,
 } from "../runtime/index.ts"
-import { leaveGroup, type RequestRow, type Row, storedRun, type Tables } from "./memory-rows.ts"
+import { endOf, leaveGroup, type RequestRow, type Row, storedRun, type Tables } from "./memory-rows.ts"
 import { addEvents } from "./memory-subscriptions.ts"
 
 export function beat(tables: Tables, holder: Holder): boolean {
@@ -95,9 +95,16 @@ export function free(tables: Tables, { workflows, now, limit, suspects }: FreeQu
   return found.slice(0, limit).map(storedRun)
 }
 
-export function claim(tables: Tables, runId: string, token: number, holder: string): Lease | undefined {
+export function claim(
+  tables: Tables,
+  runId: string,
+  token: number,
+  holder: string,
+  restsAt?: number,
+): Lease | undefined {
   const row = tables.runs.get(runId)
   if (row === undefined || row.token !== token || hasEnded(row)) return undefined
+  if (restsAt !== undefined && (row.executing || endOf(row) !== restsAt)) return undefined
   if (row.holder !== undefined && row.holder !== holder) {
     const loser = tables.holders.get(row.holder)
     if (loser !== undefined) loser.taken = true

@@ -43,21 +43,22 @@ interface Line extends QueueLine {
 
 function claimNext(tables: Tables, query: ClaimQuery): Claimed {
   const { queue } = tables
+  const now = query.now()
   const lanes = new LaneStates(
-    query.now,
+    now,
     (name) => queue.limits.get(name),
     (lane) => queue.paid.get(lane),
   )
   for (const { holder, created } of tables.inFlight)
     if (holder !== undefined && tables.holders.has(holder)) lanes.hold(created.flow?.lanes)
   const claimed: Row[] = []
-  claimInTurn(linesOf(tables, query), lanes, {
+  claimInTurn(linesOf(tables, query, now), lanes, {
     limit: query.limit,
     servedAt: (tenant) => queue.served.get(tenant),
     claim(line) {
       const row = (line as Line).rows.shift() as Row
       line.head = headOf((line as Line).rows)
-      if (isQueued(row)) addEvents(tables, row, [{ type: "run.started", at: query.now }])
+      if (isQueued(row)) addEvents(tables, row, [{ type: "run.started", at: now }])
       claim(tables, row.runId, row.token, query.holder)
       queue.claims++
       queue.served.set(line.tenant, queue.claims)
@@ -68,9 +69,9 @@ function claimNext(tables: Tables, query: ClaimQuery): Claimed {
   return { runs: claimed.map(storedRun), nextAt: lanes.nextAt }
 }
 
-function linesOf(tables: Tables, query: ClaimQuery): Iterable<Line> {
+function linesOf(tables: Tables, query: ClaimQuery, now: number): Iterable<Line> {
   const lines = new Map<string, Line>()
-  for (const row of candidates(tables, query)) {
+  for (const row of candidates(tables, query, now)) {
     const { tenant = "", lanes } = row.created.flow ?? {}
     const id = JSON.stringify([tenant, ...(lanes ?? []).map(laneId)])
     const line = lines.get(id)
@@ -92,7 +93,7 @@ function isQueued({ status }: Row): boolean {
   return status === "queued"
 }
 
-function candidates(tables: Tables, { workflows, queues, without, runId, now }: ClaimQuery): Row[] {
+function candidates(tables: Tables, { workflows, queues, without, runId }: ClaimQuery, now: number): Row[] {
   const known = new Set(workflows)
   const served = queues && new Set(queues)
   const left = new Set(runId === undefined ? without : [])

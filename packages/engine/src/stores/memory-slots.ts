@@ -85,14 +85,14 @@ export function memorySlots(isKnown: (holder: string) => boolean): Required<Slot
         const line = slotLine(lanes)
         slots.set(request.id, { ...rest, lanes: freezeData(lanes), line, seq: ++asked, taken: false })
       }
-      return check(request.pool, request.holder, request.now)
+      return check(request.pool, request.holder, request.now())
     },
-    check: ({ pool, holder, now }) => check(pool, holder, now),
+    check: ({ pool, holder, now }) => check(pool, holder, now()),
     leave(end) {
       const pool = poolOf(end.pool)
       const slot = pool.slots.get(end.id)
       pool.slots.delete(end.id)
-      admit(pool, slot?.holder, end.now, { slot, end })
+      admit(pool, slot?.holder, end.now(), { slot, end })
       if (pool.slots.size === 0 && pool.state.paid.size === 0 && pool.state.closed === undefined)
         pools.delete(end.pool)
     },

@@ -83,7 +83,7 @@ export function memoryStore(): Store & RegistryStore {
     held: (holder) => held(tables, holder),
     dismiss: (holder, why) => dismiss(tables, holder, why),
     free: (query) => free(tables, query),
-    claim: (runId, token, holder) => claim(tables, runId, token, holder),
+    claim: (runId, token, holder, restsAt) => claim(tables, runId, token, holder, restsAt),
     setIdle: (lease, idle) => setIdle(tables, lease, idle),
     release: (lease, wakeAt) => release(tables, lease, wakeAt),
     absolve: (lease) => absolve(tables, lease),

@@ -102,9 +102,44 @@ export function libsqlPath(): string {
 /** SQLite's own number for what went wrong, as far as the driver gives it: 5 is "busy", 26 "not a database". */
 export function resultCode(error: unknown): number | undefined {
   const { errcode, rawCode } = Object(error) as { errcode?: unknown; rawCode?: unknown }
-  const code = errcode ?? rawCode
+  const code = errcode ?? rawCode ?? connectionCode(error)
   // The low byte; the rest tells variants apart.
   return typeof code === "number" ? code & 0xff : undefined
+}
+
+/** libsql gives the number for a file that it cannot open in its message only. */
+function connectionCode(error: unknown): number | undefined {
+  const found = /^ConnectionFailed\(.*: (\d+)"\)$/s.exec(error instanceof Error ? error.message : "")?.[1]
+  return found === undefined ? undefined : Number(found)
+}
+
+/**
+ * Prepares each statement when it is first used: a process uses few of those that a store has. `explain` turns what SQLite
+ * says of a statement that it does not accept into the error to throw.
+ */
+export function preparedLater(database: Database, explain: (error: unknown) => unknown): Database {
+  return {
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      const ready = () => {
+        try {
+          const prepared = database.prepare(sql)
+          statement.run = prepared.run.bind(prepared)
+          statement.all = prepared.all.bind(prepared)
+        } catch (error) {
+          throw explain(error)
+        }
+        return statement
+      }
+      const statement: Statement = {
+        run: (...values) => ready().run(...values),
+        all: (...values) => ready().all(...values),
+      }
+      return statement
+    },
+    close: () => database.close(),
+    loadExtension: (file) => database.loadExtension?.(file),
+  }
 }
 
 /** Prepares each statement once. */

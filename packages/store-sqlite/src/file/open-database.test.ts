@@ -140,6 +140,32 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
       }
     },
   )
+
+  test.skipIf(process.platform === "win32")(
+    "that may not be read, or not be created in its folder, is refused (needs file modes: not on Windows)",
+    () => {
+      const path = freshPath()
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, "")
+      chmodSync(path, 0o000)
+      chmodSync(dirname(path), 0o555)
+      const root = process.getuid?.() === 0
+      if (root) process.seteuid?.(NOBODY)
+      try {
+        for (const file of [path, join(dirname(path), "missing.db")]) {
+          expect(() => open(file, driver)).toThrow(
+            expect.objectContaining({
+              code: "STORE_UNUSABLE",
+              message: `${file} is not writable: check the permissions of the file and its folder, or choose another path.`,
+            }),
+          )
+        }
+      } finally {
+        if (root) process.seteuid?.(0)
+        chmodSync(dirname(path), 0o755)
+      }
+    },
+  )
 })
 
 describe("sqliteStore", () => {

@@ -8,8 +8,8 @@
 import type { SuperstepError } from "@superstep/engine"
 import { ROW_CHECKS, ROW_CHECKS_6 } from "./checksum.ts"
 import { type JsonBytes, jsonBytes } from "./columns.ts"
-import type { Database } from "./driver.ts"
-import { outdated, unusable } from "./errors.ts"
+import { type Database, preparedLater } from "./driver.ts"
+import { isBusy, outdated, tablesDamaged, unusable } from "./errors.ts"
 import {
   PAUSE_MIGRATION,
   QUEUE_MIGRATION,
@@ -315,6 +315,25 @@ export function outdatedCheck(database: Database, path: string): () => Superstep
     const [row] = find.all() as { version: unknown }[]
     return outdated(path, row?.version, SCHEMA_VERSION)
   }
+}
+
+/**
+ * Prepares statements later. One that names a table or column that the file lacks throws STORE_OUTDATED if a newer version of
+ * the package has changed the tables, else STORE_CORRUPT.
+ */
+export function withLateStatements(database: Database, path: string): Database {
+  return preparedLater(database, (error) => statementRefused(database, path, error))
+}
+
+function statementRefused(database: Database, path: string, error: unknown): unknown {
+  if (isBusy(error)) return error
+  try {
+    const version = versionOf(database, path)
+    if (version > SCHEMA_VERSION) return outdated(path, version, SCHEMA_VERSION)
+  } catch {
+    // The version is damaged too.
+  }
+  return tablesDamaged(error)
 }
 
 function versionOf(database: Database, path: string): number {

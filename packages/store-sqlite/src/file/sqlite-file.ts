@@ -65,7 +65,9 @@ export function openSqliteFile(options: FileOptions): OpenFile {
     } catch {
       // The first error is the one to report.
     }
-    throw isSuperstepError(error) ? error : unusable(path, reason(error), error)
+    if (isSuperstepError(error)) throw error
+    // What libsql says of a file that it cannot open is only a number.
+    throw unusable(path, reason(error), resultCode(error) === CANNOT_OPEN ? undefined : error)
   }
 }
 

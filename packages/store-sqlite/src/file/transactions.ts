@@ -23,12 +23,17 @@ import { isBusy, isClosed, readFailed, writeFailed } from "./errors.ts"
 /** Makes its changes within a transaction that others share, or says why it makes none. May be made again. */
 type Change<T> = () => T | SuperstepError
 
+/** The data of a change that checks by itself what `mayChange` does. */
+export interface CheckedChange {
+  /** Whether `makeTogether` can make it; it has no result. */
+  readonly isSimple: boolean
+}
+
 interface Write {
   readonly subject: string
   readonly change: Change<unknown>
   readonly bytes: number
-  /** What `makeTogether` needs to make the change. */
-  readonly simple: object | undefined
+  readonly checked: CheckedChange | undefined
   readonly since: number
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
@@ -119,12 +124,12 @@ export class Transactions {
 
   /**
    * Makes the change with the others of this turn. `subject` begins the sentence that says that it failed; `bytes` is
-   * about what it writes. A change without a result that `makeTogether` can make has its data in `simple`.
+   * about what it writes.
    */
-  write<T>(subject: string, change: Change<T>, bytes = 0, simple?: object): Promise<T> {
+  write<T>(subject: string, change: Change<T>, bytes = 0, checked?: CheckedChange): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) return reject(isClosed())
-      this.#waiting.push({ subject, change, bytes, simple, since: performance.now(), resolve, reject })
+      this.#waiting.push({ subject, change, bytes, checked, since: performance.now(), resolve, reject })
       this.#schedule()
     })
   }
@@ -155,6 +160,11 @@ export class Transactions {
         this.#endTransaction()
       }
     })
+  }
+
+  /** To be called within a transaction: says why nothing may be changed. */
+  mayChange(): SuperstepError | undefined {
+    return this.#rules.mayChange?.()
   }
 
   /** Writes everything that waits, and accepts nothing more. */
@@ -275,15 +285,27 @@ export class Transactions {
         const locked = writes.findIndex((write) => this.#commitTogether([write]).isLocked)
         return { over: locked < 0 ? writes.length : locked, isLocked: locked >= 0 }
       }
+      const reason = isSuperstepError(error) ? error : this.#outdated()
       for (const write of writes) {
-        const failed = () => writeFailed(`${write.subject} was not written`, error)
-        this.#over.push({ write, result: isSuperstepError(error) ? error : failed() })
+        this.#over.push({ write, result: reason ?? writeFailed(`${write.subject} was not written`, error) })
       }
       return { over: writes.length, isLocked: false }
     }
     for (let i = 0; i < results.length; i++)
       this.#over.push({ write: writes[i] as Write, result: results[i] })
     return { over: results.length, isLocked: false }
+  }
+
+  /** After a statement failed: a newer version may have changed the tables that it names. */
+  #outdated(): SuperstepError | undefined {
+    try {
+      this.#database.exec("BEGIN IMMEDIATE")
+      return this.mayChange()
+    } catch {
+      return undefined
+    } finally {
+      this.#endTransaction()
+    }
   }
 
   /** The results of the first writes: of all that there was time for. */
@@ -305,13 +327,14 @@ export class Transactions {
       }
       for (let i = 0; i < made; i++) results.push(undefined)
       if (made === 0) {
-        const outdated = mayChange ? undefined : this.#rules.mayChange?.()
+        const { change, checked } = turn[results.length] as Write
+        const outdated = mayChange || checked !== undefined ? undefined : this.mayChange()
         if (outdated !== undefined) {
           this.#rollBack()
           return turn.map(() => outdated)
         }
-        mayChange = true
-        results.push((turn[results.length] as Write).change())
+        mayChange ||= checked === undefined
+        results.push(change())
       }
       if (results.length - looked < WRITES_PER_LOOK) continue
       looked = results.length
@@ -323,11 +346,11 @@ export class Transactions {
 
   /** Makes simple changes that follow each other: how many of them. */
   #makeSimple(turn: readonly Write[], from: number, most: number): number | undefined {
-    const changes: object[] = []
+    const changes: CheckedChange[] = []
     for (let i = from; i < turn.length && changes.length < most; i++) {
-      const { simple } = turn[i] as Write
-      if (simple === undefined) break
-      changes.push(simple)
+      const { checked } = turn[i] as Write
+      if (checked?.isSimple !== true) break
+      changes.push(checked)
     }
     return changes.length === 0 ? 0 : this.makeTogether?.(changes as never[])
   }

@@ -39,6 +39,7 @@ import {
 } from "../file/columns.ts"
 import type { Database, Value } from "../file/driver.ts"
 import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
+import { IS_CURRENT } from "../file/schema.ts"
 import type { MailTable } from "../lease/mail.ts"
 import type { QueueTable } from "../lease/queue.ts"
 import { type RequestTable, type RequestText, toRequestText } from "../runs/requests.ts"
@@ -97,6 +98,8 @@ interface Target {
   readonly thread: string | null
   /** Whether a process executed it before the append (S6). */
   readonly isOpen: boolean
+  /** Whether it may have requests. */
+  readonly mayAsk: boolean
   /** Where its journal ends. */
   readonly head: number
   readonly bytes: number
@@ -106,8 +109,6 @@ interface Target {
 export interface Appender {
   /** Why the append is refused, or undefined when it is made. */
   make(append: Append): SuperstepError | undefined
-  /** Whether `follow` may make the append. */
-  hasRecordsOnly(append: Append): boolean
   /**
    * Makes the first of these appends of records only, without reading anything. Returns how many it has made, or undefined
    * when it has made only a part of what it tried.
@@ -130,7 +131,12 @@ interface KnownEnd extends Target {
 
 const MAX_KNOWN = 10_000
 
-export function appender(database: Database, tables: Tables): Appender {
+/** `outdated` says why nothing may be changed: the statements that make the usual appends only check that it may be. */
+export function appender(
+  database: Database,
+  tables: Tables,
+  outdated: () => SuperstepError | undefined,
+): Appender {
   const ends = new Map<string, KnownEnd>()
   const headMover = (sum: string, cleared: string) =>
     database.prepare(
@@ -141,10 +147,11 @@ export function appender(database: Database, tables: Tables): Appender {
   const moveHeadForIntent = headMover(SUM_AFTER_INTENT, "")
   const columns = `run_id, head, bytes, workflow, graph, key, thread, labels, fork_run, fork_seq, token, holder, created_at,
     updated_at, rested_at, sum, status, blob_bytes, wake_at, takeovers, pinned, executing, blamed, trials`
-  // With the sums that the trigger would otherwise add by a second update.
+  // With the sums that the trigger would otherwise add by a second update. ?17 whether the graph must be there.
   const insert = database.prepare(
     `WITH NEW (${columns}) AS (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 0, NULL, 0, 0, 1, 0, 0))
-     INSERT INTO runs (${columns}, state_sum, state) SELECT ${columns}, ${MADE_SUM}, ${MADE_STATE} FROM NEW WHERE true
+     INSERT INTO runs (${columns}, state_sum, state) SELECT ${columns}, ${MADE_SUM}, ${MADE_STATE} FROM NEW
+     WHERE ${IS_CURRENT} AND (? = 0 OR EXISTS (SELECT 1 FROM graphs WHERE hash = NEW.graph))
      ON CONFLICT DO NOTHING`,
   )
   const findStanding = database.prepare(
@@ -197,7 +204,7 @@ export function appender(database: Database, tables: Tables): Appender {
   }
 
   function create(
-    { lease, expectedSeq, records, bodies, change }: Append,
+    { lease, expectedSeq, records, bodies, change, texts }: Append,
     created: RunCreated,
   ): Target | SuperstepError {
     const { forkOf, thread, threadVersion, flow, queued } = created
@@ -229,25 +236,34 @@ export function appender(database: Database, tables: Tables): Appender {
       forkSeq: expectedSeq,
       createdAt: records[0]?.entry.at ?? 0,
     }
-    const made = insert.run(
-      run.name,
-      expectedSeq + records.length,
-      sizeOf(bodies),
-      run.workflow,
-      toText(created.graph),
-      run.key,
-      run.thread,
-      run.labels,
-      past?.id ?? null,
-      run.forkSeq,
-      lease.token,
-      toText(lease.holder),
-      run.createdAt,
-      at,
-      at,
-      runChecksum(run),
-    )
-    if (made.changes === 0) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
+    const add = (needsGraph: boolean) =>
+      insert.run(
+        run.name,
+        expectedSeq + records.length,
+        sizeOf(bodies),
+        run.workflow,
+        toText(created.graph),
+        run.key,
+        run.thread,
+        run.labels,
+        past?.id ?? null,
+        run.forkSeq,
+        lease.token,
+        toText(lease.holder),
+        run.createdAt,
+        at,
+        at,
+        runChecksum(run),
+        needsGraph ? 1 : 0,
+      )
+    // Most often the graph of a run is there: one statement does what two would.
+    const isKnown = tables.graphs.wasStored(created.graph)
+    let made = add(isKnown)
+    if (isKnown && made.changes !== 0) tables.graphs.confirm(created.graph)
+    else if (isKnown) made = add(false)
+    if (made.changes === 0) {
+      return outdated() ?? obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
+    }
     const id = Number(made.lastInsertRowid)
     tables.journals.add(id, { bytes: 0, at }, records, bodies)
     if (created.labels !== undefined) tables.labels.add(id, created.labels)
@@ -260,6 +276,7 @@ export function appender(database: Database, tables: Tables): Appender {
       workflow: run.workflow,
       thread: run.thread,
       isOpen: run.flow === null,
+      mayAsk: texts.opened.length > 0,
       head: expectedSeq + records.length,
       bytes: sizeOf(bodies),
       at,
@@ -273,7 +290,7 @@ export function appender(database: Database, tables: Tables): Appender {
     const moved = known && moveFrom(known, append, runId, lease.token)
     if (moved !== undefined) return moved
     const run = standing(runId)
-    const refused = refusal(lease, expectedSeq, run)
+    const refused = outdated() ?? refusal(lease, expectedSeq, run)
     if (run === undefined || refused !== undefined) {
       return refused ?? storeErrors.journalConflict(lease.runId, expectedSeq, 0)
     }
@@ -284,7 +301,7 @@ export function appender(database: Database, tables: Tables): Appender {
     if (busy !== undefined) return busy
     const { id, head, bytes, updated_at: at } = run
     const workflow = decodeText(run.workflow, damagedRun(runId))
-    const target = { id, workflow, thread, isOpen: run.is_open === 1, head, bytes, at }
+    const target = { id, workflow, thread, isOpen: run.is_open === 1, mayAsk: true, head, bytes, at }
     return moveFrom(target, append, runId, null) as Target
   }
 
@@ -299,7 +316,8 @@ export function appender(database: Database, tables: Tables): Appender {
     const bytes = run.bytes + sizeOf(bodies)
     const at = records.findLast(({ entry }) => Number.isFinite(entry.at))?.entry.at ?? run.at
     const { id, workflow, thread, isOpen } = run
-    const moved = { id, workflow, thread, isOpen, head, bytes, at }
+    const mayAsk = run.mayAsk || texts.opened.length > 0
+    const moved = { id, workflow, thread, isOpen, mayAsk, head, bytes, at }
     const statement = change?.intent === true ? moveHeadForIntent : moveHead
     const { changes } = endsRun(change)
       ? endRun(runId, moved, change, texts.error, token)
@@ -394,7 +412,7 @@ export function appender(database: Database, tables: Tables): Appender {
     if (!hasEnded({ status: change.status })) setStatus.run(change.status, run.id)
     else {
       if (change.created !== undefined && endsRun(change)) endRun(runId, run, change, texts.error, null)
-      tables.requests.withdrawAll(run.id, run.at)
+      if (run.mayAsk) tables.requests.withdrawAll(run.id, run.at)
     }
   }
 
@@ -423,7 +441,6 @@ export function appender(database: Database, tables: Tables): Appender {
       tables.subscriptions.addEvents({ runId, workflow: run.workflow }, eventsOf(change, append.records))
       return undefined
     },
-    hasRecordsOnly,
     follow,
     setOpen(runId, isOpen) {
       const known = ends.get(runId)
@@ -434,7 +451,11 @@ export function appender(database: Database, tables: Tables): Appender {
 }
 
 /** Whether only records are written, none with a large value or with a time that is not a number. */
-function hasRecordsOnly({ records, bodies, change }: Append): boolean {
+export function hasRecordsOnly(
+  records: readonly JournalRecord[],
+  bodies: readonly RecordBody[],
+  change: RunChange | undefined,
+): boolean {
   return (
     records.length > 0 &&
     !changesMore(change) &&
@@ -454,9 +475,9 @@ function isOpenAfter({ isOpen }: Target, { status, idle }: RunChange = {}): bool
   return (isOpen || isOpened) && !idle && (status === undefined || status === "running")
 }
 
-/** A condition that always holds for a token that is null. */
+/** A condition that always holds for a token that is null; for another one, only in a file of this version. */
 function isStillOpen(token: string): string {
-  return `(${token} IS NULL OR (token = ${token} AND ${IS_OPEN}))`
+  return `(${token} IS NULL OR (token = ${token} AND ${IS_OPEN} AND ${IS_CURRENT}))`
 }
 
 function damagedRun(runId: string): Subject {
@@ -465,9 +486,10 @@ function damagedRun(runId: string): Subject {
 
 /** Whether the change contains more than the note that the records are intents. */
 function changesMore(change: RunChange | undefined): boolean {
-  if (change === undefined) return false
-  const { intent: _, ...more } = change
-  return Object.values(more).some((part) => part !== undefined)
+  for (const part in change) {
+    if (part !== "intent" && change[part as keyof RunChange] !== undefined) return true
+  }
+  return false
 }
 
 function sizeOf(bodies: readonly StoredBody[]): number {

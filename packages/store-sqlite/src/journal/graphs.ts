@@ -14,6 +14,10 @@ export interface GraphText {
 export interface GraphTable {
   /** A transaction begins: other processes may have deleted graphs. */
   begin(): void
+  /** Whether this process has stored the graph before. Another one may have deleted it since. */
+  wasStored(hash: string): boolean
+  /** Says that the graph is in the file, in this transaction. */
+  confirm(hash: string): void
   /** Stores a graph for the run. The graph that its row names, `own`, needs no use besides. */
   add(run: number, graph: GraphText, own?: string): void
   /** The row of the run is about to name another graph. */
@@ -24,6 +28,9 @@ export interface GraphTable {
   removeUnused(): void
   find(hash: string): Json | undefined
 }
+
+/** Hashes that a process remembers. */
+const MAX_STORED = 1_000
 
 /** Every run stores its graphs, and most have the same ones. */
 const texts = new WeakMap<object, GraphText>()
@@ -60,11 +67,18 @@ export function graphTable(database: Database): GraphTable {
   )
   /** Of this transaction. */
   const added = new Set<string>()
+  const stored = new Set<string>()
   return {
     begin: () => added.clear(),
+    wasStored: (hash) => stored.has(toText(hash)),
+    confirm: (hash) => void added.add(toText(hash)),
     add(run, { hash, body, sum }, own) {
-      if (!added.has(hash)) add.run(hash, body, sum)
-      added.add(hash)
+      if (!added.has(hash)) {
+        add.run(hash, body, sum)
+        added.add(hash)
+        if (stored.size >= MAX_STORED) stored.clear()
+        stored.add(hash)
+      }
       if (own === undefined || toText(own) !== hash) addUse.run(hash, run)
     },
     use: (run) => void useOwn.run(run),

@@ -35,7 +35,7 @@ export interface LeaseTable {
   held(holder: string): readonly Lease[]
   dismiss(holder: string, why: Dismissal): void
   free(query: FreeQuery): readonly StoredRun[]
-  claim(runId: string, token: number, holder: string): Lease | undefined
+  claim(runId: string, token: number, holder: string, restsAt?: number): Lease | undefined
   setIdle(lease: Lease, idle: Idle | false): void
   release(lease: Lease, wakeAt: number | undefined): void
   absolve(lease: Lease): void
@@ -78,6 +78,7 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
     `UPDATE runs SET holder = ?, ${CLAIMED}
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
+  const rests = database.prepare("SELECT 1 FROM runs WHERE run_id = ? AND head = ? AND executing = 0")
   const setIdle = database.prepare(
     `UPDATE runs SET executing = ?, wake_at = ?, ${END_WRITTEN} WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
@@ -140,7 +141,8 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
     },
     free: ({ workflows, now, limit, suspects }) =>
       toStoredRuns(findFree.all(toTextList(workflows), now, limit, suspects ? 1 : 0), codec),
-    claim(runId, token, holder) {
+    claim(runId, token, holder, restsAt) {
+      if (restsAt !== undefined && rests.all(toText(runId), restsAt).length === 0) return undefined
       markTaken.run(toText(holder), toText(runId), token)
       const { changes } = claim.run(toText(holder), toText(runId), token)
       return changes === 0 ? undefined : { runId, holder, token: token + 1 }

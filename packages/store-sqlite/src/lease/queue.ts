@@ -170,7 +170,8 @@ export function queueTable(
 
   function headOf(
     line: Pick<Line, "name">,
-    { now, without = [] }: Pick<ClaimQuery, "now" | "without">,
+    now: number,
+    { without = [] }: Pick<ClaimQuery, "without">,
   ): (HeadRow & Line["head"]) | undefined {
     const [row] = findHead.all(line.name, now, JSON.stringify(without.map(toText))) as HeadRow[]
     return row && { ...row, isFirst: row.is_first === 1 }
@@ -198,8 +199,8 @@ export function queueTable(
   }
 
   /** The lines that have runs to claim, with the first of each. */
-  function linesFor(query: ClaimQuery): Line[] {
-    const { workflows, queues, runId, now } = query
+  function linesFor(query: ClaimQuery, now: number): Line[] {
+    const { workflows, queues, runId } = query
     const isServed = ({ workflow, queue }: Line) =>
       workflows.includes(workflow) && (queues === undefined || queues.includes(queue))
     if (runId !== undefined) {
@@ -208,7 +209,7 @@ export function queueTable(
       return [{ ...toLine(row.line), head: { ...row, isFirst: row.is_first === 1 } }].filter(isServed)
     }
     const lines = (findLines.all() as { name: JsonBytes }[]).map(({ name }) => toLine(name)).filter(isServed)
-    for (const line of lines) line.head = headOf(line, query)
+    for (const line of lines) line.head = headOf(line, now, query)
     return lines
   }
 
@@ -247,12 +248,13 @@ export function queueTable(
     },
     mayClaim({ runId, now }) {
       if (runId !== undefined) return true
-      return [hasReady.all(), hasDue.all(now), hasAddressed.all(), gone()].some(({ length }) => length > 0)
+      return [hasReady.all(), hasDue.all(now()), hasAddressed.all(), gone()].some(({ length }) => length > 0)
     },
     claimNext(query) {
-      const { holder, now, limit } = query
+      const { holder, limit } = query
+      const now = query.now()
       prepare(now)
-      const lines = linesFor(query)
+      const lines = linesFor(query, now)
       if (lines.length === 0) return { runs: [] }
       const lanes = laneStates(now)
       const claimed: { readonly id: number; readonly isFirst: boolean }[] = []
@@ -267,7 +269,7 @@ export function queueTable(
           claims += 1
           served.set(line.tenant, claims)
           claimed.push({ id, isFirst })
-          line.head = query.runId === undefined ? headOf(line as Line, query) : undefined
+          line.head = query.runId === undefined ? headOf(line as Line, now, query) : undefined
         },
       })
       for (const [tenant, last] of served) setServed.run(toText(tenant), last)

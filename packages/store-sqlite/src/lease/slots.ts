@@ -7,6 +7,7 @@ import {
   type SlotLane,
   type SlotLine,
   type SlotRequest,
+  type Slots,
   type StoredSlot,
   slotLine,
   takeInOrder,
@@ -26,11 +27,13 @@ import type { Database } from "../file/driver.ts"
 export interface SlotTable {
   take(request: SlotRequest): PoolSlots
   /** Undefined when some that wait are to be taken, which is a write. */
-  look(holder: string, pool: string, now: number): PoolSlots | undefined
-  check(holder: string, pool: string, now: number): PoolSlots
+  look(query: SlotQuery): PoolSlots | undefined
+  check(query: SlotQuery): PoolSlots
   leave(end: SlotEnd): void
   ofRun(runId: string): readonly StoredSlot[]
 }
+
+type SlotQuery = Parameters<Slots["check"]>[0]
 
 interface SlotRow {
   readonly seq: number
@@ -154,9 +157,9 @@ export function slotTable(database: Database): SlotTable {
     return retryIn === undefined ? { taken, waiting } : { taken, waiting, retryIn }
   }
 
-  function check(holder: string, pool: string, now: number): PoolSlots {
+  function check({ holder, pool, now }: SlotQuery): PoolSlots {
     dropGone.run(toText(pool))
-    return own(holder, pool, admit(pool, new SlotAdmission(now, stateOf(pool))))
+    return own(holder, pool, admit(pool, new SlotAdmission(now(), stateOf(pool))))
   }
 
   return {
@@ -164,17 +167,17 @@ export function slotTable(database: Database): SlotTable {
       const [run, node] = [toTextOrNull(by?.runId), toTextOrNull(by?.node)]
       const line = slotLine(lanes)
       add.run(toText(id), toText(pool), toText(holder), line, JSON.stringify(lanes), score, run, node)
-      return check(holder, pool, now)
+      return check({ holder, pool, now })
     },
-    look(holder, pool, now) {
-      const { taken, retryIn } = plan(pool, new SlotAdmission(now, stateOf(pool)))
+    look({ holder, pool, now }) {
+      const { taken, retryIn } = plan(pool, new SlotAdmission(now(), stateOf(pool)))
       return taken.length > 0 ? undefined : own(holder, pool, retryIn)
     },
     check,
     leave(end) {
       const { id, pool, now } = end
       const [row] = find.all(toText(id)) as { lanes: JsonBytes }[]
-      const admission = new SlotAdmission(now, stateOf(pool))
+      const admission = new SlotAdmission(now(), stateOf(pool))
       admission.leave(row === undefined ? [] : toLanes(row.lanes), end)
       drop.run(toText(id))
       dropGone.run(toText(pool))

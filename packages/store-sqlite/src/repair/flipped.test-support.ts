@@ -8,6 +8,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import { isSuperstepError } from "@superstep/engine"
 import { libsql, nodeSqlite } from "../file/driver.ts"
+import { withLateStatements } from "../file/schema.ts"
 import { Transactions } from "../file/transactions.ts"
 import { openDatabase } from "../open-store.ts"
 import { storeOn } from "../sqlite-store.ts"
@@ -26,7 +27,8 @@ const file = readFileSync(sound)
 
 function open(at: string) {
   const { database, isGone } = openDatabase({ path: at, durability: "normal", lookAgain: 0, driver })
-  return storeOn(at, database, new Transactions(database, { mayWrite: isGone, busyTimeout: 0 }))
+  const transactions = new Transactions(database, { mayWrite: isGone, busyTimeout: 0 })
+  return storeOn(at, withLateStatements(database, at), transactions)
 }
 
 const before = await (async () => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, inject, test } from "vitest"
 import { bundled } from "../../../../tests/bundled.ts"
 import type { Database } from "../file/driver.ts"
-import { outdatedCheck } from "../file/schema.ts"
+import { outdatedCheck, withLateStatements } from "../file/schema.ts"
 import { Transactions } from "../file/transactions.ts"
 import { storeOn } from "../sqlite-store.ts"
 import {
@@ -19,6 +19,7 @@ import {
   openStore,
   records,
 } from "../stores.test-support.ts"
+import { checkStoreFile } from "./check-store.ts"
 import { fill } from "./flipped-values.test-support.ts"
 
 const program = fileURLToPath(new URL("./flipped.test-support.ts", import.meta.url))
@@ -211,6 +212,8 @@ describe.each(drivers)("a store by $name", ({ name, driver }) => {
     alter(path, driver, (other) => other.exec("UPDATE meta SET version = version + 1"))
     const outcomes = await Promise.allSettled([
       store.append(lease("r"), 1, records(2, 1)),
+      store.append(lease("r"), 1, records(2, 1), { status: "completed" }),
+      store.append(lease("s"), 0, records(1, 1), created()),
       store.claim("r", 1, "other"),
     ])
     for (const outcome of outcomes) {
@@ -223,7 +226,37 @@ describe.each(drivers)("a store by $name", ({ name, driver }) => {
     }
     expect(await store.read("r", 0)).toEqual(records(1, 1))
     expect(await store.run("r")).toMatchObject({ seq: 1, token: 1 })
+    expect(await store.run("s")).toBeUndefined()
     await store.close()
+  })
+
+  test.each([
+    ["prepared at once", (database: Database) => database],
+    ["prepared later", withLateStatements],
+  ])("whose tables a newer version changed says so to statements that are %s", async (_, prepared) => {
+    const path = freshPath()
+    const database: Database = open(path, driver)
+    const rules = { mayWrite: () => undefined, mayChange: outdatedCheck(database, path), busyTimeout: 0 }
+    const store = storeOn(path, prepared(database, path), new Transactions(database, rules))
+    await store.append(lease("r"), 0, records(1, 1), created())
+    alter(path, driver, (other) =>
+      other.exec("ALTER TABLE runs RENAME COLUMN blob_bytes TO other; UPDATE meta SET version = version + 1"),
+    )
+    const started = store.append(lease("s"), 0, records(1, 1), created())
+    await expect(started).rejects.toMatchObject({ code: "STORE_OUTDATED" })
+    await store.close()
+  })
+
+  test("that lacks a table says that it is damaged, to whoever uses the table", async () => {
+    const path = freshPath()
+    await openStore(path, driver).close()
+    alter(path, driver, (other) => other.exec("DROP TABLE records"))
+    const store = openStore(path, driver)
+    await expect(store.records.list("k")).rejects.toMatchObject({ code: "STORE_CORRUPT" })
+    await expect(store.records.put("k", "id", 1, null)).rejects.toMatchObject({ code: "STORE_CORRUPT" })
+    await store.append(lease("r"), 0, records(1, 1), created())
+    await store.close()
+    await expect(checkStoreFile(path).next()).rejects.toMatchObject({ code: "STORE_CORRUPT" })
   })
 })
 

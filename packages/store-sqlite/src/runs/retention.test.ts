@@ -46,6 +46,20 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
     await store.close()
   })
 
+  test("takes a graph along, and another process that stored it before stores it again", async () => {
+    const path = freshPath()
+    const [store, other] = [openStore(path, driver), openStore(path, driver)]
+    const graphs = [{ hash: "g", graph: { nodes: [] } }]
+    await store.append(lease("first"), 0, records(1, 1), { ...created({ graph: "g" }), graphs })
+    await store.append(lease("first"), 1, records(2, 1), { status: "completed" })
+    await other.remove("first")
+    expect(await other.graph("g")).toBeUndefined()
+    await store.append(lease("second"), 0, records(1, 1), { ...created({ graph: "g" }), graphs })
+    await store.append(lease("third"), 0, records(1, 1), { ...created({ graph: "g" }), graphs })
+    expect(await other.graph("g")).toEqual({ nodes: [] })
+    await Promise.all([store.close(), other.close()])
+  })
+
   test("is gone at once, and whole, when the process dies on the way; the next removal does the rest", async () => {
     const path = freshPath()
     const database = open(path, driver)

@@ -11,7 +11,7 @@ import type { Transactions } from "../file/transactions.ts"
 export interface NameIndex {
   /** The last run that is in it. */
   upTo(): number
-  /** Adds the runs that are not in it, if there are many. */
+  /** Begins to add the runs that are not in it, if there are many; resolves when the event loop has turned. */
   catchUp(): Promise<void>
   removeAll(runs: RunNumbers): void
   /** Many runs are about to be deleted: their names are only marked until `mergeSome`. */
@@ -20,9 +20,12 @@ export interface NameIndex {
   mergeSome(): boolean
 }
 
+const SUBJECT = "The index of names"
 /** Fewer are looked through faster than they are indexed. */
 export const FEW_NAMES = 1_000
 const NAMES_AT_ONCE = 200
+/** Milliseconds after which a transaction adds no more. */
+const MAX_ADDING = 4
 const TRIGRAM = 3
 const PAGES_AT_ONCE = 64
 /** FTS5's own: the percentage of deleted names from which a part of the index is rewritten, with every commit. */
@@ -32,6 +35,9 @@ const MERGED_FROM = 10
 export function nameQuery(text: string): string | undefined {
   return [...text].length < TRIGRAM ? undefined : `"${text.replaceAll('"', '""')}"`
 }
+
+/** Held from the start, so that a test framework's fake timers do not stop it. */
+const afterTurn = setImmediate
 
 export function nameIndex(database: Database, transactions: Transactions): NameIndex {
   const findEnd = database.prepare("SELECT up_to FROM name_index")
@@ -68,24 +74,30 @@ export function nameIndex(database: Database, transactions: Transactions): NameI
 
   /** False when there are no more. */
   function addSome(): boolean {
-    const added = add.run(NAMES_AT_ONCE).changes !== 0
-    moveEnd.run(NAMES_AT_ONCE)
-    return added
+    const end = performance.now() + MAX_ADDING
+    do {
+      if (add.run(NAMES_AT_ONCE).changes === 0) return false
+      moveEnd.run(NAMES_AT_ONCE)
+    } while (performance.now() < end)
+    return true
+  }
+
+  async function addAll(): Promise<void> {
+    if (isBusy) return
+    isBusy = true
+    // If the store was closed or its file is locked, the next search tries again.
+    await repeat(SUBJECT, addSome).catch(() => undefined)
+    isBusy = false
   }
 
   return {
     upTo: () => (findEnd.all() as [{ up_to: number }])[0].up_to,
     async catchUp() {
-      if (isBusy) return
-      isBusy = true
-      try {
-        const subject = "The index of names"
-        if (await transactions.readTogether(subject, isBehind)) await repeat(subject, addSome)
-      } catch {
-        // The store was closed, or its file is locked: the next search tries again.
-      } finally {
-        isBusy = false
-      }
+      const isDue = isBusy || (await transactions.readTogether(SUBJECT, isBehind).catch(() => false))
+      if (!isDue) return
+      void addAll()
+      // Searches that follow each other at once would keep the index from its turn.
+      await new Promise((resolve) => afterTurn(resolve))
     },
     removeAll: (runs) => void removeAll.run(runs),
     delayMerges: () => void delay.run(),

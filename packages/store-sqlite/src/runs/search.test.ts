@@ -86,6 +86,17 @@ describe.each(drivers)("runs in a file by $name", ({ driver }) => {
     await store.close()
   })
 
+  test("are in the index soon, also when searches follow each other at once", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await fill(store, 0, FEW_NAMES)
+    for (let searches = 0; count(path, driver, "run_names") < FEW_NAMES; searches++) {
+      expect(searches).toBeLessThan(FEW_NAMES)
+      expect(await found(store, { text: "000777" })).toEqual(["order-000777"])
+    }
+    await store.close()
+  })
+
   test("leave nothing of their names in the index when many are pruned at once", async () => {
     const path = freshPath()
     const store = openStore(path, driver)

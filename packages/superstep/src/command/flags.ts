@@ -119,25 +119,39 @@ export function storeFlags(command: Command): Command {
   )
 }
 
+/** Of commands that run a definition. */
 export function definitionFlags(command: Command): Command {
-  return variableFlags(
+  return labelFlag(fileFlags(command))
+}
+
+/** Of commands that only read a definition. */
+export function fileFlags(command: Command): Command {
+  return valueFlags(
     command.option("--agents <file>", "read a graph's agents and models from this file"),
   ).option("--lenient", "skip dangling edges, with a warning")
 }
 
-/** Values for a definition, and how far it is trusted. */
+/** Values for a definition that is run, and how far it is trusted. */
 export function variableFlags(command: Command): Command {
+  return labelFlag(valueFlags(command))
+}
+
+function labelFlag(command: Command): Command {
+  return command.option(
+    "--label <name=value>",
+    "label the run, for example with the user it works for; repeatable",
+    parseLabel,
+  )
+}
+
+/** The same, of commands that run nothing. */
+export function valueFlags(command: Command): Command {
   return command
     .option("--set <key=value>", "set a variable; repeatable", parseSet)
     .option(
       "--set-secret <key[=value]>",
       "set a variable that is never stored or shown; without a value, read it from the environment",
       parseSetSecret,
-    )
-    .option(
-      "--label <name=value>",
-      "label the run, for example with the user it works for; repeatable",
-      parseLabel,
     )
     .option("--untrusted", "refuse programs, the environment, private addresses and keys")
 }

@@ -444,7 +444,7 @@ function callOptions(
 ): LanguageModelV3CallOptions {
   const { agent, ordinal } = caller
   const providerOptions = { ...asked.providerOptions, superstep: { agent, ordinal } }
-  return wireCall(model, { ...asked, abortSignal: signal, providerOptions })
+  return wireCall(model, { abortSignal: signal, ...asked, providerOptions })
 }
 
 function tooSlow(model: Model, what: string, milliseconds: number): SuperstepError {

@@ -53,29 +53,57 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
 type Assistant = Extract<Message, { role: "assistant" }>
 type Part = Assistant["content"][number]
 
+/** What the form of a message depends on. Files depend on more of the model. */
+interface Receiver {
+  readonly model: Model
+  readonly name: string
+  readonly via: ModelInterface
+  /** False: the provider keeps nothing of earlier calls. */
+  readonly isStored: boolean
+}
+
 function wirePrompt(model: Model, prompt: readonly Message[], providerOptions?: ProviderOptions): Message[] {
-  const name = modelName(model)
   const via = interfaceOf(model)
   const isStored = via !== "responses" || storeOf(providerOptions) !== false
-  const messages = prompt.flatMap((message): Message[] => {
-    const { own, writer } = withoutMark(message)
-    switch (own.role) {
-      case "system":
-        return [own]
-      case "user": {
-        const content = own.content.map((part) => (part.type === "file" ? fileFor(model, via, part) : part))
-        return [{ ...own, content: via === "messages" ? withoutBlanks(content) : content }]
-      }
-      case "assistant": {
-        const written = isStored ? own.content : withoutStored(own.content)
-        const content = assistantParts(written, via, writer === undefined || writer === name)
-        return content.length === 0 ? [] : [{ ...own, content }]
-      }
-      case "tool":
-        return resultMessages(own, via)
-    }
-  })
+  const to: Receiver = { model, name: modelName(model), via, isStored }
+  const messages: Message[] = []
+  for (const message of prompt) messages.push(...wiredOnce(message, to))
   return via === "messages" ? userFirst(messages) : messages
+}
+
+const wired = new WeakMap<Message, { readonly to: Receiver; readonly messages: readonly Message[] }>()
+
+/** Caches by object: messages do not change, and each turn repeats those of all earlier turns. */
+function wiredOnce(message: Message, to: Receiver): readonly Message[] {
+  const known = wired.get(message)
+  if (known !== undefined && isSame(known.to, to)) return known.messages
+  const messages = wiredMessages(message, to)
+  const hasFile = message.role === "user" && message.content.some(({ type }) => type === "file")
+  if (!hasFile) wired.set(message, { to, messages })
+  return messages
+}
+
+function isSame(one: Receiver, other: Receiver): boolean {
+  return one.name === other.name && one.via === other.via && one.isStored === other.isStored
+}
+
+function wiredMessages(message: Message, { model, name, via, isStored }: Receiver): Message[] {
+  const { own, writer } = withoutMark(message)
+  switch (own.role) {
+    case "system":
+      return [own]
+    case "user": {
+      const content = own.content.map((part) => (part.type === "file" ? fileFor(model, via, part) : part))
+      return [{ ...own, content: via === "messages" ? withoutBlanks(content) : content }]
+    }
+    case "assistant": {
+      const written = isStored ? own.content : withoutStored(own.content)
+      const content = assistantParts(written, via, writer === undefined || writer === name)
+      return content.length === 0 ? [] : [{ ...own, content }]
+    }
+    case "tool":
+      return resultMessages(own, via)
+  }
 }
 
 /** Why the model cannot accept the files of these messages, or undefined. */

@@ -4,8 +4,7 @@
  */
 import { z } from "zod"
 import { runAgent } from "../../agents/internal.ts"
-import { node } from "../../builder/index.ts"
-import { isSuperstepError } from "../../core/index.ts"
+import { isSuperstepError, type Turn } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import {
   answering,
@@ -23,7 +22,6 @@ import {
   viewOf,
 } from "./member.ts"
 import {
-  type Back,
   beginNode,
   checkCount,
   finish,
@@ -36,8 +34,8 @@ import {
   type Team,
   type TeamOptions,
   type Terminate,
+  tableNode,
   teamBuilder,
-  type Word,
 } from "./team.ts"
 
 export interface Choosing {
@@ -88,7 +86,8 @@ export function groupChat(options: GroupChatOptions): Team {
   const inTurn: SelectSpeaker = ({ round }) => members[round % members.length]
   const choose = manager === undefined ? byFunction(select ?? inTurn) : byManager(manager, agents, inTurn)
 
-  const chair = node("#chair", async ({ from }: Back, ctx): Promise<Word | undefined> => {
+  const turns = manager === undefined && select === undefined ? inOrder(members) : undefined
+  const chair = tableNode("#chair", { name: manager?.name, turns }, async ({ from }, ctx) => {
     const state = ctx.state.get(TEAM)
     const { round } = state
     const spoken = ctx.state.get(MESSAGES)
@@ -107,6 +106,17 @@ export function groupChat(options: GroupChatOptions): Team {
   const begin = beginNode()
   builder.start(begin).edge(begin, chair)
   return seat({ name, builder, members: agents, table: chair })
+}
+
+/** One after another, and again from the first. Anybody may be the last. */
+function inOrder(members: readonly string[]): readonly Turn[] {
+  return [
+    { to: members[0] },
+    ...members.flatMap((from, i) => [
+      { from, to: members[(i + 1) % members.length] },
+      { from, label: "END" },
+    ]),
+  ]
 }
 
 type Choose = (choosing: Choosing, ctx: Context) => Promise<Choice>

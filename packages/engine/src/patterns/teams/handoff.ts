@@ -5,7 +5,7 @@
 
 import type { Agent } from "../../agents/index.ts"
 import { handoffTools } from "../../agents/internal.ts"
-import { node } from "../../builder/index.ts"
+import type { Turn } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import {
   answerText,
@@ -17,7 +17,6 @@ import {
   USER,
 } from "./member.ts"
 import {
-  type Back,
   beginNode,
   checkCount,
   finish,
@@ -31,8 +30,8 @@ import {
   type TeamOptions,
   type TeamState,
   type Terminate,
+  tableNode,
   teamBuilder,
-  type Word,
 } from "./team.ts"
 
 export interface HandoffOptions extends TeamOptions {
@@ -54,6 +53,7 @@ export interface HandoffOptions extends TeamOptions {
 
 const TURNS = 50
 const ROUNDS = 100
+const MAX_DRAWN = 3
 const ON = "There is no answer. Continue by yourself: do what is left, hand over, or say that you are done."
 
 interface HandoffState extends TeamState {
@@ -72,7 +72,10 @@ export function handoff(options: HandoffOptions): Team {
   const first = memberOf(name, agents, typeof start === "string" ? start : start.name).name
   const routes = routesOf(name, options)
 
-  const desk = node("#desk", async ({ from, to: next }: Back, ctx): Promise<Word | undefined> => {
+  // Without routes everybody can hand over to everybody: with many agents, the arrows would say nothing.
+  const isDrawn = options.routes !== undefined || agents.length <= MAX_DRAWN
+  const drawn = isDrawn ? turnsOf(first, routes, turns === 0) : undefined
+  const desk = tableNode("#desk", { turns: drawn }, async ({ from, to: next }, ctx) => {
     const state: HandoffState = ctx.state.get(TEAM)
     if (from === undefined) return give(ctx, { ...state, alone: 0 }, first)
     const end = (why: "terminated" | "user" | "rounds") =>
@@ -99,6 +102,23 @@ export function handoff(options: HandoffOptions): Team {
     table: desk,
     handsTo: (one) => routes.get(one.name) ?? [],
   })
+}
+
+/** Hand-offs, the user's answers, and the end. */
+function turnsOf(
+  first: string,
+  routes: ReadonlyMap<string, readonly Member[]>,
+  asksAtOnce: boolean,
+): readonly Turn[] {
+  const alone = asksAtOnce ? "asks the user" : "continues, then asks the user"
+  return [
+    { to: first },
+    ...[...routes].flatMap(([from, others]) => [
+      ...others.map(({ name: to }) => ({ from, to, label: "hand-off" })),
+      { from, to: from, label: alone },
+      { from, label: "END" },
+    ]),
+  ]
 }
 
 /** The agent's last message is the question. An empty answer ends the conversation. */

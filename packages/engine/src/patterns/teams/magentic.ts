@@ -122,6 +122,7 @@ function managerNodes(managing: Managing) {
       return {}
     },
     "#facts",
+    `${manager.name}: facts`,
   )
   const plan = memberNode(
     manager,
@@ -140,6 +141,7 @@ function managerNodes(managing: Managing) {
       return {}
     },
     "#plan",
+    `${manager.name}: plan`,
   )
   const answer = memberNode(
     manager,
@@ -153,6 +155,7 @@ function managerNodes(managing: Managing) {
       return text
     },
     "#answer",
+    `${manager.name}: answer`,
   )
   const review = reviewer === undefined ? undefined : reviewNode(manager.name, reviewer.to)
   return { facts, plan, review, progress: progressNode(managing), answer }
@@ -219,7 +222,7 @@ function progressNode(managing: Managing): TeamNode {
     say(ctx, { speaker: manager.name, text: ledger.instruction_or_question.answer }, round)
     return { to: next }
   }
-  return memberNode(manager, run, "#progress")
+  return memberNode(manager, run, "#progress", `${manager.name}: progress`)
 }
 
 function end(why: Why): Word {

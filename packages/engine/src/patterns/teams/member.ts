@@ -90,12 +90,15 @@ export function memberNode(
   member: Member,
   run: (message: never, ctx: Context) => unknown,
   id = member.name,
+  /** What people see. Default: the id. */
+  shown?: string,
 ): TeamNode {
   const { description } = member
   const handlers = [{ run: run as never }]
+  const name = shown === undefined ? {} : { name: shown }
   const definition = isAgent(member)
-    ? { ...member.definition, kind: "agent", handlers, output: undefined, onError: undefined }
-    : { kind: "workflow", handlers, nested: member as Callable, description }
+    ? { ...name, ...member.definition, kind: "agent", handlers, output: undefined, onError: undefined }
+    : { ...name, kind: "workflow", handlers, nested: member as Callable, description }
   return Object.freeze({ id, definition: Object.freeze(definition) })
 }
 

@@ -30,6 +30,7 @@ export function sequential(agents: readonly Member[], options: TeamOptions = {})
         return i === agents.length - 1 ? answer : {}
       },
       id,
+      before === 0 ? undefined : `${member.name} (${before + 1})`,
     )
   })
   const builder = teamBuilder("sequential", options, [])
@@ -75,7 +76,7 @@ export function concurrent<Out = readonly TeamMessage[]>(
   const end = async (answers: Answer | readonly Answer[], ctx: Context) =>
     await together(answered(name, [answers].flat() as readonly Answer[]), ctx)
   const aggregator = isAgent(aggregate)
-    ? memberNode(aggregate as Member, end as never, `${aggregate.name}#aggregate`)
+    ? memberNode(aggregate as Member, end as never, `${aggregate.name}#aggregate`, aggregate.name)
     : node("#aggregate", end)
   return wired(onError === "fail" ? agents : [], nodes, aggregator, options) as unknown as Team<Out>
 }

@@ -5,7 +5,8 @@
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { checkFiles, coreOf } from "../../agents/internal.ts"
 import { type LimitNotice, node, type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
-import { type Budget, SuperstepError } from "../../core/index.ts"
+import { type Budget, SuperstepError, type Turn } from "../../core/index.ts"
+import { omitUndefined } from "../../core/internal.ts"
 import { type Channel, type Context, channel, replace } from "../../runtime/index.ts"
 import {
   INPUT,
@@ -96,6 +97,19 @@ export function beginNode(all: readonly Member[] = []): TeamNode {
   return agents.length === 0 ? begin : { ...begin, definition: { ...begin.definition, handlers } }
 }
 
+/**
+ * The central node, which people do not see: diagrams draw its turns, or the choice of the next speaker. If an agent decides, it has
+ * the agent's name.
+ */
+export function tableNode(
+  id: string,
+  shown: { readonly name?: string | undefined; readonly turns?: readonly Turn[] | undefined },
+  run: (back: Back, ctx: Context) => Promise<Word | undefined>,
+): TeamNode {
+  const made = node(id, run)
+  return Object.freeze({ id, definition: Object.freeze({ ...made.definition, ...omitUndefined(shown) }) })
+}
+
 export interface Table {
   /** The team's name. */
   readonly name: string
@@ -126,8 +140,9 @@ export function seat({ name, builder, members, table, others = [], visible, hand
   )
   const targets = [...seats, ...others]
   const [only] = targets
-  if (targets.length === 1 && only !== undefined) builder.edge(table, only, { when: isWord })
-  else builder.fanOut(table, targets, { select: ({ to }: Word) => [to] })
+  // Diagrams draw a choice without words: the name of a member says who speaks next.
+  if (targets.length === 1 && only !== undefined) builder.edge(table, only, { when: isWord, label: "" })
+  else builder.fanOut(table, targets, { select: ({ to }: Word) => [to], label: "" })
   for (const one of seats) builder.edge(one, table)
   const names = new Set(members.map((one) => one.name))
   const limit = node("#limit", ({ code, message }: LimitNotice, ctx) => {

@@ -69,7 +69,12 @@ export class NewRun {
     })
   }
 
+  /** One that executes at once is queued if it has limits: its start counts against them as that of any other run. */
   async write(runId: RunId, created: RunCreated, status: RunStatus): Promise<void> {
+    if (status === "running" && created.flow?.lanes !== undefined) {
+      const { lease, records, change } = this.queued(runId, created, undefined)
+      return await this.#store.append(lease, this.#after, records, change)
+    }
     this.#row.create(created, undefined)
     this.#row.setStatus(status, this.#machines.get("") as Machine)
     const lease = { runId, holder: WRITER, token: 1 }

@@ -94,9 +94,10 @@ export class EarlyRecords {
     return true
   }
 
-  /** The run's result was delivered: the records are dropped unless they are being read. */
-  drop(): void {
+  /** The run's result was delivered: the records are dropped unless they are being read. True if they are gone. */
+  drop(): boolean {
     if (!this.#isRead) this.#forget()
+    return this.#records === undefined
   }
 
   #forget(): void {

@@ -104,7 +104,7 @@ export class Watchers {
   }
 
   end(): void {
-    for (const stream of this.#streams ?? []) stream.end()
+    if (this.#streams !== undefined) for (const stream of this.#streams) stream.end()
     this.#streams = undefined
     this.#audience?.close("over")
   }

@@ -16,7 +16,14 @@ import type { Clock } from "../ports/clock.ts"
 import type { RunStart } from "../ports/dispatcher.ts"
 import type { Program } from "../ports/program.ts"
 import { runNotPaused, runPaused, runTaken, type Store } from "../ports/store.ts"
-import { hasEnded, type JournalRecord, type Lease, runFailure, type StoredRun } from "../ports/stored.ts"
+import {
+  hasEnded,
+  hasLimits,
+  type JournalRecord,
+  type Lease,
+  runFailure,
+  type StoredRun,
+} from "../ports/stored.ts"
 import type { Telemetry } from "../ports/telemetry.ts"
 import type { GraphChangePolicy } from "../run/graph-change.ts"
 import { contextMissing } from "../run/result.ts"
@@ -35,15 +42,24 @@ export interface RunEnvironment {
 export type ContextOf = (run: Pick<StoredRun, "runId" | "workflow" | "thread" | "labels">) => unknown
 
 /**
- * A short run that nobody holds, read before it is claimed. What was read counts if the claim succeeds with the token of the row: then
- * nobody has written to the run since.
+ * What a claim needs of a run that nobody executes, read before the run is claimed. It counts if the claim succeeds with the token of
+ * the row: then nobody has written to the run since.
  */
 export interface ReadAhead {
-  readonly records: readonly JournalRecord[]
+  /** All of them, if they are few. */
+  readonly records: readonly JournalRecord[] | undefined
   readonly hasMail: boolean
+  /** A process has the run loaded, which only waits there. */
+  readonly isHeld: boolean
 }
 
-/** The row of a run, and what else a claim needs, if nobody holds the run and its journal is short. All is read at once. */
+/** Whether a process may have the run loaded which only waits there, for others: a process that has something for it takes it. */
+export function restsElsewhere(run: StoredRun): boolean {
+  const { status, holder, executing, wakeAt } = run
+  return holder !== undefined && status === "waiting" && !executing && wakeAt === undefined && !hasLimits(run)
+}
+
+/** The row of a run, and what else a claim needs, if nobody executes the run. All is read at once. */
 export async function readRun(
   store: Store,
   runId: RunId,
@@ -52,8 +68,10 @@ export async function readRun(
     readShortRun(store, runId),
     store.mailAmount(runId),
   ])
-  if (records === undefined || row?.holder !== undefined) return { row }
-  return { row, ahead: { records, hasMail: count > 0 } }
+  if (row === undefined) return { row }
+  const isHeld = restsElsewhere(row)
+  if (row.holder !== undefined && !isHeld) return { row }
+  return { row, ahead: { records, hasMail: count > 0, isHeld } }
 }
 
 /** The row of a run, and all its records if they are few and end where the row says. Both are read at once. */
@@ -129,7 +147,7 @@ export async function claimRun(
   const { host, hasMail } = await keeper.pass<Loaded>(run.runId, async () => {
     const here = keeper.host(run.runId)
     if (here !== undefined) return { host: here, hasMail: true }
-    const lease = await keeper.claim(run)
+    const lease = await (ahead?.isHeld ? keeper.claimAtRest(run) : keeper.claim(run))
     if (lease === undefined) return NOT_LOADED
     // Another token: somebody had the run since it was read.
     const read = lease.token === run.token + 1 ? ahead : undefined

@@ -16,7 +16,7 @@ import { loadRun } from "../journal/load-run.ts"
 import type { Clock } from "../ports/clock.ts"
 import { DISPATCH_PATIENCE } from "../ports/dispatcher.ts"
 import type { RunEvent } from "../ports/events.ts"
-import type { MaybePromise } from "../ports/maybe-promise.ts"
+import { andThen, type MaybePromise } from "../ports/maybe-promise.ts"
 import { runOver } from "../ports/store.ts"
 import {
   type EscalateCommand,
@@ -29,7 +29,7 @@ import {
 } from "../ports/stored.ts"
 import { ownValue } from "../ports/values.ts"
 import { newRunId, type OnBusy, type PauseOptions, type RunResult } from "../run/options.ts"
-import { loadedResult } from "../run/result.ts"
+import { endedResult, loadedResult } from "../run/result.ts"
 import type { RunHost } from "../run/run-host.ts"
 import { MAX_BUFFERED, noReply, replyTimeout } from "../run/run-signals.ts"
 import { signalInvalid } from "../run/signal-wait.ts"
@@ -81,9 +81,12 @@ export class FollowedRun {
     this.#claim = claim
   }
 
-  /** The run, if this process now executes it. */
+  /** The run, if this process now executes it. One that only waits here may have been taken by another process. */
   #here(): MaybePromise<RunHost | undefined> {
-    return this.#keeper.hostAfterGate(this.id)
+    const { dispatcher } = this.#keeper
+    return andThen(this.#keeper.hostAfterGate(this.id), (host) =>
+      dispatcher !== undefined && host?.isResigned() ? undefined : host,
+    )
   }
 
   async #row(): Promise<StoredRun> {
@@ -117,6 +120,8 @@ export class FollowedRun {
 
   /** The result, once the run has ended or waits for a person or a signal. */
   async result(): Promise<RunResult> {
+    const ended = this.#keeper.visits?.takeEnd(this.id, this.#clock.now())
+    if (ended !== undefined) return endedResult(this.id, ended)
     const seen: { seq?: number; waits?: RunResult["waits"] } = {}
     if (this.#keeper.visits?.of(this.id) !== undefined) await this.#look(0)
     for (let turn = 0; ; turn++) {
@@ -326,6 +331,7 @@ export class FollowedRun {
       return undefined
     })
     if (outcome?.ok === false) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+    if (outcome?.ended !== undefined) this.#keeper.visits?.noteEnd(this.id, outcome.ended, this.#clock.now())
     return outcome !== undefined
   }
 

@@ -24,14 +24,8 @@ export class HandedMail {
     const delivered = deferred()
     const all = Promise.all([this.#carrying.get(runId), delivered.promise])
     this.#carrying.set(runId, all)
-    let host: RunHost | undefined
     try {
-      host = await load()
-      if (host === undefined) return undefined
-      await carryOut(host, mail)
-      return { ok: true }
-    } catch (error) {
-      return await refusal(host, error)
+      return await carriedOut(mail, load)
     } finally {
       delivered.resolve()
       if (this.#carrying.get(runId) === all) this.#carrying.delete(runId)
@@ -39,10 +33,30 @@ export class HandedMail {
   }
 }
 
-/** K3: a rejection counts once everything before it is durable. The run may have left: its new holder decides. */
+/** Undefined if the run cannot be loaded, or leaves again and again. */
+async function carriedOut(
+  mail: Mail,
+  load: () => Promise<RunHost | undefined>,
+): Promise<MailOutcome | undefined> {
+  for (let isAgain = false; ; isAgain = true) {
+    let host: RunHost | undefined
+    try {
+      host = await load()
+      if (host === undefined) return undefined
+      await carryOut(host, mail)
+      return { ok: true }
+    } catch (error) {
+      // A run that only waited here may wait elsewhere since, and for something else: then this is no refusal.
+      const hasLeft = LEFT.some((code) => isSuperstepError(error, code))
+      if (!hasLeft && !(await host?.isTaken())) return await refusal(host, error)
+      if (isAgain) return undefined
+    }
+  }
+}
+
+/** K3: a rejection counts once everything before it is durable. */
 async function refusal(host: RunHost | undefined, error: unknown): Promise<MailOutcome | undefined> {
   if (host !== undefined) {
-    if (LEFT.some((code) => isSuperstepError(error, code))) return undefined
     try {
       await host.durable()
     } catch {

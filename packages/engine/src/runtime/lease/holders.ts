@@ -5,8 +5,6 @@
  * - On another machine a holder is dead when this process has seen no heartbeat for the duration of a lease, or when the
  *   lease has lapsed by the store's own clock.
  */
-import { readFileSync, readlinkSync } from "node:fs"
-import { hostname } from "node:os"
 import type { Dismissal, Holder, StoredHolder } from "../ports/stored.ts"
 
 /** Milliseconds between two polls of the store. */
@@ -16,18 +14,23 @@ export const DEFAULT_LEASE = 10_000
 /** Milliseconds without a heartbeat after which a process of this machine counts as hung. */
 export const DEFAULT_HUNG_AFTER = 300_000
 
+// Not imported: the exports of an imported `node:fs` include its streams, which would be loaded with every import of this
+// package.
+const files = () => process.getBuiltinModule("node:fs")
+const system = () => process.getBuiltinModule("node:os")
+
 let machine: string | undefined
 let born: string | undefined
 
 /** Equal for processes that can see each other by pid: a container and a reboot have pids of their own. */
 function thisMachine(): string {
-  machine ??= [hostname(), bootId(), processSpace()].join(" ")
+  machine ??= [system().hostname(), bootId(), processSpace()].join(" ")
   return machine
 }
 
 function bootId(): string {
   try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
+    return files().readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
   } catch {
     return "-"
   }
@@ -35,7 +38,7 @@ function bootId(): string {
 
 function processSpace(): string {
   try {
-    return readlinkSync("/proc/self/ns/pid")
+    return files().readlinkSync("/proc/self/ns/pid")
   } catch {
     return process.platform
   }
@@ -50,7 +53,7 @@ export function thisProcess(): Omit<Holder, "id"> {
 /** The status of a process on Linux: when it was started, in ticks since boot, and whether it is dead and not yet reaped. */
 function statusOf(pid: number): { readonly born: string; readonly isZombie: boolean } | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    const stat = files().readFileSync(`/proc/${pid}/stat`, "utf8")
     // The name, in parentheses, may contain anything.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
     return { born: fields[19] ?? "", isZombie: fields[0] === "Z" || fields[0] === "X" }

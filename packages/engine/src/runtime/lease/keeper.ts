@@ -3,8 +3,8 @@
  * living process holds. A run with a store has the keeper of its runtime, or the one of its store.
  *
  * Invariants:
- * K1 A run is written to under a lease only. A lease is taken only from a dead holder or from none, unless a person forces
- *    it.
+ * K1 A run is written to under a lease only. A lease is taken only from a dead holder, from none, or from one where the run only
+ *    waits for others (`restsElsewhere`); unless a person forces it.
  * K2 A holder is known to the store before it holds its first run.
  * K3 Mail gets its outcome with the record that carries it out, or is rejected once everything before it is durable.
  * K4 Nothing new starts under a lease that was not verified within the duration of a lease.
@@ -99,9 +99,10 @@ export class Keeper {
   readonly #handed = new HandedMail()
   readonly #beginning = new Map<RunId, Promise<unknown>>()
   readonly #toRelease: Lease[] = []
-  readonly #leavers = new Map<RunHost, ReturnType<typeof deferred>>()
   /** Resolves when the run on trial, which executes alone in this process, has not killed it. */
   trial: Promise<void> | undefined
+  /** Called when a run has taken mail that it found in the store. */
+  onMail: ((host: RunHost) => void) | undefined
   /** Called for every run that it holds. */
   onHold: ((host: RunHost) => void) | undefined
   /** Why an answer does not match the JSON Schema of its question. Absent: only the process that executes a run checks answers. */
@@ -265,17 +266,9 @@ export class Keeper {
     this.onHold?.(host)
     host.onFinish(() => this.#finished(host))
   }
-  /** Resolves when the run has left this process: it ended, was unloaded or taken. */
-  left(host: RunHost): Promise<void> {
-    if (this.#live.get(host.runId) !== host) return Promise.resolve()
-    const leaver = this.#leavers.get(host) ?? deferred()
-    this.#leavers.set(host, leaver)
-    return leaver.promise
-  }
   remove(host: RunHost): void {
     if (this.#live.get(host.runId) === host) this.#live.delete(host.runId)
-    this.#leavers.get(host)?.resolve()
-    this.#leavers.delete(host)
+    host.settle()
     if (this.#live.size > 0 || this.#toRelease.length > 0) return
     this.#noLonger?.()
     this.#noLonger = undefined
@@ -384,11 +377,11 @@ export class Keeper {
     this.#expecting.get(runId)?.resolve()
     this.#expecting.delete(runId)
   }
-  /** Resolves when the mail that a run was loaded with is delivered. Undefined if there is none. */
+  /** Resolves when the mail that is known here is delivered to the run. Undefined if there is none. */
   delivered(runId: RunId): Promise<void> | undefined {
-    const expected = this.#expecting.get(runId)?.promise
-    const handed = this.#handed.of(runId)
-    return handed === undefined ? expected : Promise.all([expected, handed]).then(() => undefined)
+    const all = [this.#expecting.get(runId)?.promise, this.#delivering.get(runId), this.#handed.of(runId)]
+    const pending = all.filter((one) => one !== undefined)
+    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
   }
 
   /**
@@ -408,6 +401,7 @@ export class Keeper {
 
   async #deliverTo(host: RunHost, mail: readonly Mail[]): Promise<void> {
     for (const one of mail) await this.#carryOut(host, one)
+    this.onMail?.(host)
   }
 
   /** K3. */
@@ -515,6 +509,12 @@ export class Keeper {
     return this.#claim(run, true)
   }
 
+  /** The same for a run that only waits for others, also from a live holder. Undefined if that is no longer so. */
+  async claimAtRest({ runId, token, seq }: StoredRun): Promise<Lease | undefined> {
+    await this.begin()
+    return await this.store.claim(runId, token, this.id, seq)
+  }
+
   /** The same whatever its limits are, to write to its journal: nothing of the run executes. */
   claimToWrite(run: StoredRun): Promise<Lease | undefined> {
     return this.#claim(run, false)
@@ -535,7 +535,7 @@ export class Keeper {
     if (!isLimited || !hasLimits(row) || (await this.#counts(row))) {
       return await this.store.claim(runId, row.token, this.id)
     }
-    const now = this.#options.clock.now()
+    const now = () => this.#options.clock.now()
     const query = { holder: this.id, workflows: [row.workflow], runId, now, limit: 1 }
     const [claimed] = (await this.store.queue.claimNext(query)).runs
     return claimed && { runId, holder: this.id, token: claimed.token }

@@ -52,6 +52,8 @@ export class SlotKeeper {
   #service: { close(): void } | undefined
   #closed = false
 
+  readonly #now = () => this.#clock.now()
+
   constructor(slots: Slots, clock: Clock, holder: string) {
     this.#slots = slots
     this.#clock = clock
@@ -81,7 +83,7 @@ export class SlotKeeper {
         if (isLeft) return
         isLeft = true
         this.#forget(wish.pool, id)
-        andThen(asked, () => this.#leave({ ...end, id, pool: wish.pool, now: this.#clock.now() }))
+        andThen(asked, () => this.#leave({ ...end, id, pool: wish.pool, now: this.#now }))
       },
     }
   }
@@ -111,7 +113,7 @@ export class SlotKeeper {
     const { request } = waiter
     let state: MaybePromise<PoolSlots>
     try {
-      state = this.#slots.take({ ...request, now: this.#clock.now() })
+      state = this.#slots.take({ ...request, now: this.#now })
     } catch (error) {
       return onError(error)
     }
@@ -165,7 +167,7 @@ export class SlotKeeper {
       else this.#lookLater(name)
     }
     attempt(
-      () => this.#slots.check({ holder: this.#holder, pool: name, now: this.#clock.now() }),
+      () => this.#slots.check({ holder: this.#holder, pool: name, now: this.#now }),
       done,
       () => done(),
     )

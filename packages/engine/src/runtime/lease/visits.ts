@@ -3,12 +3,18 @@
  * for its end meanwhile. A visit that is lost is none: the run is in the store, where a process finds it.
  */
 import type { RunId } from "../../core/index.ts"
-import type { Dispatcher, RunStart, StartReply } from "../ports/dispatcher.ts"
+import type { Dispatcher, EndedRun, RunStart, StartReply } from "../ports/dispatcher.ts"
+
+/** How many ends of runs are kept for those who ask for them next, and for how many milliseconds. */
+const MAX_ENDS = 64
+const END_KEPT = 1_000
 
 export class Visits {
   readonly #dispatcher: Dispatcher
   readonly #report: (runId: RunId, error: Error) => void
   readonly #visits = new Map<RunId, Promise<unknown>>()
+  /** Of runs that ended with mail from here, the latest last. */
+  readonly #ends = new Map<RunId, { readonly ended: EndedRun; readonly at: number }>()
 
   constructor(dispatcher: Dispatcher, report: (runId: RunId, error: Error) => void) {
     this.#dispatcher = dispatcher
@@ -42,6 +48,22 @@ export class Visits {
     })
     this.#visits.set(runId, kept)
     return kept
+  }
+
+  /** A process has replied with the end of the run. */
+  noteEnd(runId: RunId, ended: EndedRun, at: number): void {
+    for (const [known, end] of this.#ends) {
+      if (this.#ends.size < MAX_ENDS && at - end.at < END_KEPT) break
+      this.#ends.delete(known)
+    }
+    this.#ends.set(runId, { ended, at })
+  }
+
+  /** The end, once: the store has it, too. */
+  takeEnd(runId: RunId, now: number): EndedRun | undefined {
+    const end = this.#ends.get(runId)
+    this.#ends.delete(runId)
+    return end !== undefined && now - end.at < END_KEPT ? end.ended : undefined
   }
 
   /** Resolves when the process that was sent for last has left the run. Undefined if none is with it, as far as is known. */

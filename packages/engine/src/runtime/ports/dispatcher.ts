@@ -39,7 +39,7 @@ export interface Dispatcher {
    * Has some process call `runtime.worker.deliver(mail)`, and resolves with its outcome. Undefined if no process took it in time: it
    * may still arrive, and changes nothing then if it was delivered otherwise. Absent: mail is delivered through the store.
    */
-  deliver?(mail: Mail): Promise<MailOutcome | undefined>
+  deliver?(mail: Mail): Promise<MailReply | undefined>
   /**
    * Has some process call `runtime.worker.perform(task, state)`, and resolves with the outcome. Called again for the same task and attempt, by
    * this process or another, it resolves with the same outcome: the handler does not run again. Absent: tasks execute where
@@ -60,6 +60,12 @@ export interface StartReply {
   /** False: the process did not create the run, which may exist. */
   readonly isCreated: boolean
   /** Absent: the store has more to tell. */
+  readonly ended?: EndedRun | undefined
+}
+
+/** Sent when the mail has an outcome. */
+export type MailReply = MailOutcome & {
+  /** The run ended with it, at once. Absent: the store has more to tell. */
   readonly ended?: EndedRun | undefined
 }
 

@@ -6,7 +6,8 @@
  * Q1 A run counts in its lanes exactly while a holder that the store knows holds it. Nothing else is counted, so a killed
  *    process leaks no place.
  * Q2 `claimNext` never brings the number of held runs of a lane above its `max`, nor starts more runs of it than its `rate`
- *    admits, however many processes claim at the same time.
+ *    admits, however many processes claim at the same time: in no window of time `w` do more than `burst + w / every` start. A
+ *    run starts once, at the moment of its first claim, by one clock for all processes: a server's, or that of the host.
  * Q3 Tenants take turns: the one that was served longest ago is next. Within a tenant, runs that have begun come first, then those
  *    with the lowest score.
  * Q4 A run that its lanes do not admit holds up only runs with the same lanes.
@@ -14,7 +15,7 @@
  */
 import type { RunId } from "../../core/index.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
-import { type Lane, type LaneLimit, laneId, rateAdmitsAt } from "./run-flow.ts"
+import { type Lane, type LaneLimit, type LaneRate, laneId, paidAt, rateAdmitsAt } from "./run-flow.ts"
 import type { JournalRecord, StoredRun } from "./stored.ts"
 
 export interface ClaimQuery {
@@ -26,14 +27,18 @@ export interface ClaimQuery {
   readonly without?: readonly string[] | undefined
   /** This one only, whatever its graph. It need not be due, unless it is `queued`. */
   readonly runId?: RunId | undefined
-  readonly now: number
+  /**
+   * The clock of the process. It is read in the moment of the claim: what was read before a wait for a lock would count
+   * starts as earlier than they are. A store that has a clock of its own counts rates by that.
+   */
+  readonly now: () => number
   readonly limit: number
 }
 
 export interface Claimed {
   /** As they are after the claim, in the order in which they were claimed. */
   readonly runs: readonly StoredRun[]
-  /** When a rate limit admits the next run that it held back. Absent: it held back none. */
+  /** When a rate limit admits the next run that it held back, by the clock of the process. Absent: it held back none. */
   readonly nextAt?: number | undefined
 }
 
@@ -103,15 +108,15 @@ export class LaneStates {
     let admittedAt = this.#now
     for (const { id, limit } of limited) {
       if (!isFirst || limit?.rate === undefined) continue
-      admittedAt = Math.max(admittedAt, rateAdmitsAt(limit.rate, this.#paid(id)))
+      admittedAt = Math.max(admittedAt, rateAdmitsAt(limit.rate, this.#paid(id, limit.rate)))
     }
     if (admittedAt <= this.#now) return true
     this.nextAt = Math.min(this.nextAt ?? Number.POSITIVE_INFINITY, admittedAt)
     return false
   }
 
-  #paid(lane: string): number {
-    return this.paid.get(lane) ?? this.#paidUntil(lane) ?? 0
+  #paid(lane: string, rate: LaneRate): number {
+    return paidAt(rate, this.paid.get(lane) ?? this.#paidUntil(lane) ?? 0, this.#now)
   }
 
   claim(lanes: readonly Lane[] = [], isFirst: boolean): void {
@@ -120,7 +125,7 @@ export class LaneStates {
     for (const lane of lanes) {
       const rate = this.#limits(lane.limit)?.rate
       const id = laneId(lane)
-      if (rate !== undefined) this.paid.set(id, Math.max(this.#paid(id), this.#now) + rate.every)
+      if (rate !== undefined) this.paid.set(id, Math.max(this.#paid(id, rate), this.#now) + rate.every)
     }
   }
 }

@@ -42,6 +42,18 @@ export function rateAdmitsAt({ every, burst }: LaneRate, paidUntil: number, cost
   return paidUntil + (Math.min(cost, burst) - burst) * every
 }
 
+/** How many bursts may be paid for in advance: what cost more than expected delays others by one more at most. */
+export const MAX_BURSTS = 2
+
+/**
+ * Until when the starts of a lane are paid for, as it counts now. Beyond those bursts is a clock that was set back, or a rate
+ * that was changed: it admits what is asked for, and the burst is used up with that.
+ */
+export function paidAt({ every, burst }: LaneRate, paidUntil: number, now: number, cost = 1): number {
+  if (paidUntil <= now + MAX_BURSTS * burst * every) return paidUntil
+  return now + (burst - Math.min(cost, burst)) * every
+}
+
 export const DEFAULT_QUEUE = "default"
 
 /** Milliseconds of waiting that a point of priority is worth. */

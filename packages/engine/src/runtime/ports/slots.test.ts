@@ -58,8 +58,11 @@ test("a pool that is closed admits nobody, for the longest of the times", () => 
   expect(at(300, admission.state, lane(1)).admitted).toEqual([true])
 })
 
-test("a clock that is set back keeps nobody out", () => {
+test("a clock that is set back keeps nobody out: it admits one, and the rate counts from then on", () => {
   const admission = new SlotAdmission(1_000_000, at(1_000_000, EMPTY, lane(2), lane(2)).state)
   admission.leave([], { closeFor: 60_000 })
-  expect(at(1_000, admission.state, lane(2), lane(2), lane(2)).admitted).toEqual([true, true, false])
+  const back = at(1_000, admission.state, lane(2), lane(2), lane(2))
+  expect(back).toMatchObject({ admitted: [true, false, false], retryIn: 100 })
+  const large = at(1_000, admission.state, lane(20, 7), lane(20, 1))
+  expect(large).toMatchObject({ admitted: [true, false], retryIn: 100 })
 })

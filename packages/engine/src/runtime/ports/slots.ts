@@ -7,13 +7,14 @@
  * T1 A slot that is taken counts in all its lanes until it is left, or until the store no longer knows its holder. Nothing
  *    else is counted, so a killed process leaks no slot.
  * T2 A slot is never taken where that would bring a lane above its `max` or its `rate`, or while its pool is closed, however
- *    many processes ask at the same time.
+ *    many processes ask at the same time: in no window of time `w` does a lane give more than `burst + w / every` slots
+ *    that cost one each, by one clock for all processes.
  * T3 In a lane, slots are taken in the order of their scores, then in that in which they were asked for. A slot that waits
  *    for one of its lanes keeps its turn in those before it, and holds up nobody in those after it.
  */
 import type { NodeId, RunId } from "../../core/index.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
-import { type LaneRate, rateAdmitsAt } from "./run-flow.ts"
+import { type LaneRate, MAX_BURSTS, paidAt, rateAdmitsAt } from "./run-flow.ts"
 
 export interface SlotLane {
   /** Unique within the pool. */
@@ -35,7 +36,8 @@ export interface SlotRequest {
   readonly lanes: readonly SlotLane[]
   /** Lower is earlier: since when it waits, moved by its priority. */
   readonly score: number
-  readonly now: number
+  /** The clock of the process, as in `ClaimQuery`: read in the moment of the decision. */
+  readonly now: () => number
   /** Who needs it, for those who look at the run. */
   readonly by?: { readonly runId: RunId; readonly node: NodeId } | undefined
 }
@@ -43,7 +45,7 @@ export interface SlotRequest {
 export interface SlotEnd {
   readonly id: string
   readonly pool: string
-  readonly now: number
+  readonly now: () => number
   /** What it cost in the end, by lane, in place of its `cost`. */
   readonly costs?: readonly (number | undefined)[] | undefined
   /** No slot of the pool is taken for so many milliseconds. */
@@ -76,7 +78,7 @@ export interface Slots {
   check(query: {
     readonly holder: string
     readonly pool: string
-    readonly now: number
+    readonly now: () => number
   }): MaybePromise<PoolSlots>
   /** The slot is left, or its place in line. Ignored when it is not known. */
   leave(end: SlotEnd): MaybePromise<void>
@@ -95,9 +97,6 @@ export interface PoolState {
   readonly paid: ReadonlyMap<string, number>
   readonly closed?: { readonly from: number; readonly until: number } | undefined
 }
-
-/** How many bursts may be paid for in advance: a slot that cost more than expected delays others by one more at most. */
-export const MAX_BURSTS = 2
 
 /** Decides which slots of a pool are taken (T2, T3), at one moment. */
 export class SlotAdmission {
@@ -118,10 +117,11 @@ export class SlotAdmission {
 
   /** A slot was left: puts its cost right, and closes the pool for so many milliseconds. */
   leave(lanes: readonly SlotLane[], { costs = [], closeFor = 0 }: Pick<SlotEnd, "costs" | "closeFor">): void {
-    for (const [i, { name, rate, cost = 1 }] of lanes.entries()) {
+    for (const [i, lane] of lanes.entries()) {
+      const { name, rate, cost = 1 } = lane
       const used = costs[i]
       if (rate === undefined || used === undefined) continue
-      const paid = this.#paidUntil(name, rate)
+      const paid = this.#paidUntil(lane, rate)
       const from = used > cost ? Math.max(paid, this.#now) : paid
       this.#paid.set(name, Math.min(from + (used - cost) * rate.every, this.#most(rate, MAX_BURSTS)))
     }
@@ -137,16 +137,18 @@ export class SlotAdmission {
   /** Whether a slot with these lanes is taken. Those that are asked about after it come after it. */
   admit(lanes: readonly SlotLane[]): boolean {
     if (this.#closed !== undefined) return this.#refuse(lanes, this.#closed.until)
-    for (const [i, { name, max = Number.POSITIVE_INFINITY, rate, cost }] of lanes.entries()) {
+    for (const [i, lane] of lanes.entries()) {
+      const { name, max = Number.POSITIVE_INFINITY, rate, cost } = lane
       const upToHere = lanes.slice(0, i + 1)
       if (this.#busy.has(name) || (this.#held.get(name) ?? 0) >= max) return this.#refuse(upToHere)
-      const admittedAt = rate && rateAdmitsAt(rate, this.#paidUntil(name, rate), cost)
+      const admittedAt = rate && rateAdmitsAt(rate, this.#paidUntil(lane, rate), cost)
       if (admittedAt !== undefined && admittedAt > this.#now) return this.#refuse(upToHere, admittedAt)
     }
     this.hold(lanes)
-    for (const { name, rate, cost = 1 } of lanes) {
+    for (const lane of lanes) {
+      const { name, rate, cost = 1 } = lane
       if (rate === undefined) continue
-      const paid = Math.max(this.#paidUntil(name, rate), this.#now) + cost * rate.every
+      const paid = Math.max(this.#paidUntil(lane, rate), this.#now) + cost * rate.every
       this.#paid.set(name, Math.min(paid, this.#most(rate, 1)))
     }
     return true
@@ -158,10 +160,8 @@ export class SlotAdmission {
     return false
   }
 
-  #paidUntil(name: string, rate: LaneRate): number {
-    const paid = this.#paid.get(name) ?? 0
-    // Beyond is a clock that was set back, or a rate that was changed.
-    return paid > this.#most(rate, MAX_BURSTS) ? 0 : paid
+  #paidUntil({ name, cost }: SlotLane, rate: LaneRate): number {
+    return paidAt(rate, this.#paid.get(name) ?? 0, this.#now, cost)
   }
 
   #most({ every, burst }: LaneRate, bursts: number): number {

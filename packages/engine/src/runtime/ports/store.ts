@@ -104,9 +104,14 @@ export interface Store {
   /**
    * Takes the run if its token is still `token`, whatever its lanes admit: raises the token, sets the holder, clears
    * `wakeAt`; it executes from now on, and is `running` if it was `queued`. Undefined when the token is another, or the run
-   * is over or unknown.
+   * is over or unknown. `restsAt`: also when it executes something, or its journal does not end there.
    */
-  claim(runId: RunId, token: number, holder: string): MaybePromise<Lease | undefined>
+  claim(
+    runId: RunId,
+    token: number,
+    holder: string,
+    restsAt?: number | undefined,
+  ): MaybePromise<Lease | undefined>
   /** Whether the run executes something, where no record says so. Ignored when the lease is no longer valid. */
   setIdle(lease: Lease, idle: Idle | false): MaybePromise<void>
   /** Releases a run, until `wakeAt` or for good. Ignored when the lease is no longer valid. */

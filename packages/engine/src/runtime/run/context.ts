@@ -1,5 +1,5 @@
 /** Contexts derived from a handler's context: with their own keys, or with the telemetry of their work. */
-import type { AgentChange, Json, RouteDecision } from "../../core/index.ts"
+import type { AgentChange, Json, OpenRequest, RouteDecision } from "../../core/index.ts"
 import { freezeData } from "../../core/internal.ts"
 import { clipped } from "../../text/index.ts"
 import type { SlotKeeper } from "../lease/slot-keeper.ts"
@@ -118,6 +118,32 @@ export const ENDED_CALLS: unique symbol = Symbol.for("superstep.endedCalls") as 
 export function endedCalls(ctx: Context, agent: string): number {
   const { [ENDED_CALLS]: ended } = ctx as { readonly [ENDED_CALLS]?: ((agent: string) => number) | undefined }
   return ended?.(agent) ?? ctx.usedBy(agent).modelCalls ?? 0
+}
+
+/** Key under which a question says which later questions of the run its answer also holds for. */
+export const KEEPS: unique symbol = Symbol.for("superstep.keeps") as never
+
+/** Questions of a run that one answer may settle, now and later. */
+export interface KeptAnswer {
+  /** What the questions have in common. */
+  readonly name: string
+  /** The answer to the others; undefined if this answer holds for its own question only. */
+  of(answer: Json): Json | undefined
+  /** Whether an open question is one of them. */
+  covers(request: OpenRequest): boolean
+}
+
+export interface KeepableQuestion {
+  readonly [KEEPS]?: KeptAnswer | undefined
+}
+
+/** Key under which a task finds the answer that the run keeps for a question. */
+export const KEPT: unique symbol = Symbol.for("superstep.kept") as never
+
+/** Undefined also if the context has asked before: then its own answer counts, when the handler runs again too. */
+export function keptAnswer(ctx: Context, name: string): Json | undefined {
+  const { [KEPT]: kept } = ctx as { readonly [KEPT]?: ((name: string) => Json | undefined) | undefined }
+  return kept?.(name)
 }
 
 const ignore = () => undefined

@@ -6,7 +6,6 @@
 import {
   type Effect,
   type Entry,
-  type Machine,
   type RequestId,
   type RunId,
   type RunPaused,
@@ -48,29 +47,23 @@ import type { RunTelemetry } from "../ports/telemetry.ts"
 import { Activity } from "./activity.ts"
 import { CatchUp } from "./catch-up.ts"
 import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
-import { EffectQueue, type Work } from "./effect-queue.ts"
-import { type Caller, Frame, type FrameHost, frameKey } from "./frame.ts"
+import { abortHandlers, EffectQueue, type Work } from "./effect-queue.ts"
+import { type Caller, Frame, type FrameHost, framePath } from "./frame.ts"
 import { adopt } from "./graph-change.ts"
 import { RestoredCalls, waitsForCall } from "./restored-calls.ts"
 import { AgentReports } from "./result.ts"
 import { RunRequests } from "./run-requests.ts"
 import { RunSignals } from "./run-signals.ts"
 import type { StepStart } from "./step-start.ts"
-import { attemptOf } from "./task-run.ts"
 
-interface FrameMachine {
-  readonly started: FrameStart
-  readonly machine: Machine
-}
+type FrameMachine = Pick<LoadedFrame, "started" | "machine">
 
 const NO_LABELS: Labels = Object.freeze({})
 
 const ENDS_TASK: ReadonlySet<Entry["type"]> = new Set(["task.finished", "task.failed", "task.rejected"])
 
 export class Driver implements FrameHost {
-  readonly runId: RunId
   readonly labels: Labels
-  readonly store: Store | undefined
   readonly clock: Clock
   readonly watchers: Watchers
   /** Sub-workflows that were loaded with the run. */
@@ -78,9 +71,6 @@ export class Driver implements FrameHost {
   early: EarlyRecords | undefined
   readonly activity: Activity
   readonly row: RunRow | undefined
-  readonly isProbe: boolean
-  readonly slots: SlotKeeper | undefined
-  readonly dispatcher: Dispatcher | undefined
   context: unknown
   #requests: RunRequests | undefined
   #signals: RunSignals | undefined
@@ -116,17 +106,12 @@ export class Driver implements FrameHost {
   #rejects: ReadonlySet<(error: unknown) => void> = NO_MEMBERS
 
   constructor(options: DriverOptions, owner: DriverOwner) {
-    const { runId, store, keepsEarly = false } = options
+    const { store, keepsEarly = false } = options
     this.#options = options
     this.#owner = owner
     this.#keeper = options.keeper
-    this.runId = runId
     this.labels = options.labels === undefined ? NO_LABELS : Object.freeze({ ...options.labels })
-    this.store = store
     this.clock = options.clock
-    this.isProbe = options.probe !== undefined
-    this.slots = this.isProbe ? undefined : options.keeper?.slots
-    this.dispatcher = options.keeper?.dispatcher
     this.context = options.context
     this.row = store && new RunRow()
     this.#snapshots = store && new Snapshots(store)
@@ -136,6 +121,21 @@ export class Driver implements FrameHost {
     this.#journal = store && new Journal(store, this.row, this)
   }
 
+  get runId(): RunId {
+    return this.#options.runId
+  }
+  get store(): Store | undefined {
+    return this.#options.store
+  }
+  get isProbe(): boolean {
+    return this.#options.probe !== undefined
+  }
+  get slots(): SlotKeeper | undefined {
+    return this.isProbe ? undefined : this.#keeper?.slots
+  }
+  get dispatcher(): Dispatcher | undefined {
+    return this.#keeper?.dispatcher
+  }
   now(): number {
     return this.clock.now()
   }
@@ -222,7 +222,7 @@ export class Driver implements FrameHost {
 
   /** Starts a sub-workflow, or continues it as the journal left it. */
   call(program: Program, entry: RunStarted, caller: Caller): void {
-    const restored = this.restored?.take(frameKey(caller))
+    const restored = this.restored?.take(caller.callee)
     if (restored !== undefined) {
       const frame = Frame.restore(this, program, restored.started, restored, caller)
       frame.resume()
@@ -250,16 +250,22 @@ export class Driver implements FrameHost {
     else this.#below = putEntry(this.#below, frame.key, frame)
     this.early?.addGraph(frame.machine.graph)
   }
+  dropEarly(): void {
+    if (this.early?.drop()) this.early = undefined
+  }
   removeFrame(frame: Frame): void {
     removeEntry(this.#below, frame.key)
     this.requests.remember(frame)
   }
 
-  startTelemetry(path: readonly string[], entry: FrameStart, resumed: boolean): RunTelemetry | undefined {
+  startTelemetry(caller: Caller | undefined, entry: FrameStart, resumed: boolean): RunTelemetry | undefined {
+    const { telemetry } = this.#options
+    if (telemetry === undefined) return undefined
     const { workflow, trace: parent } = entry
     // A sub-workflow belongs to the conversation of its run.
     const thread = (this.#root?.started ?? entry).thread?.id
-    return this.#options.telemetry?.startRun({ runId: this.runId, workflow, path, parent, resumed, thread })
+    const path = framePath(caller)
+    return telemetry.startRun({ runId: this.runId, workflow, path, parent, resumed, thread })
   }
 
   // Pausing
@@ -558,13 +564,7 @@ export class Driver implements FrameHost {
 
   /** The journal rejected a write. */
   lose(cause: unknown, dropped: readonly (Work | (() => void))[]): void {
-    // Also abort handlers that a lost entry ended: no task refers to them any more.
-    for (const held of dropped) {
-      if (typeof held === "function") continue
-      for (const effect of held.effects) {
-        if (effect.type === "abort") attemptOf(effect.task)?.abort(effect.reason)
-      }
-    }
+    for (const held of dropped) if (typeof held !== "function") abortHandlers(held.effects)
     const text = `Run ${this.runId} stopped: its journal could not be written.`
     this.stop(cause instanceof SuperstepError ? cause : new SuperstepError("JOURNAL_LOST", text, { cause }))
   }

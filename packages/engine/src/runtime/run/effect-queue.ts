@@ -3,7 +3,15 @@
  * effects that follow from one are queued behind it. The driver hands them over once their entry is durable (M2).
  */
 import type { Effect, Task, TimerId } from "../../core/index.ts"
-import { Fifo, NO_ENTRIES, NO_ITEMS, pushSized, putEntry, removeEntry } from "../../core/internal.ts"
+import {
+  Fifo,
+  hasEffect,
+  NO_ENTRIES,
+  NO_ITEMS,
+  pushSized,
+  putEntry,
+  removeEntry,
+} from "../../core/internal.ts"
 import type { Watchers } from "../journal/watchers.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Frame } from "./frame.ts"
@@ -19,6 +27,11 @@ export interface Work {
   readonly at: number
   /** How many of the effects are carried out already. */
   readonly done: number
+}
+
+/** Aborts handlers that effects would have aborted that are never carried out: no task refers to them any more. */
+export function abortHandlers(effects: readonly Effect[]): void {
+  for (const effect of effects) if (effect.type === "abort") attemptOf(effect.task)?.abort(effect.reason)
 }
 
 /** The run whose effects they are. */
@@ -117,7 +130,7 @@ export class EffectQueue {
     const { watchers } = run
     let seq = eventsBefore
     // Unwatched events count too: a live event of a task follows the start of that task.
-    if (watchers.keepsRecent && !effects.some(isEmit)) watchers.advanceTo(eventsAfter)
+    if (watchers.keepsRecent && !hasEffect(effects, "emit")) watchers.advanceTo(eventsAfter)
     for (let i = done; i < effects.length; i++) {
       const effect = effects[i] as Effect
       switch (effect.type) {
@@ -231,8 +244,4 @@ export class EffectQueue {
     this.#work = undefined
     this.#held = NO_ITEMS
   }
-}
-
-function isEmit({ type }: Effect): boolean {
-  return type === "emit"
 }

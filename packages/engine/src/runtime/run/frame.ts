@@ -30,8 +30,8 @@ import {
   type UsageReserved,
   type WaitOutcome,
 } from "../../core/index.ts"
-import { addMember, NO_MEMBERS, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
-import { childKey, type FrameStart, pathPart, startedAs } from "../journal/journal-fold.ts"
+import { addMember, hasEffect, NO_MEMBERS, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
+import { type FrameStart, pathPart, startedAs } from "../journal/journal-fold.ts"
 import type { Reducer } from "../ports/channel.ts"
 import { type LiveEvent, outerId } from "../ports/events.ts"
 import { Signal } from "../ports/maybe-promise.ts"
@@ -63,7 +63,7 @@ export interface FrameHost extends TaskHost {
   frame(key: string): Frame | undefined
   addFrame(frame: Frame): void
   removeFrame(frame: Frame): void
-  startTelemetry(path: readonly string[], entry: FrameStart, resumed: boolean): RunTelemetry | undefined
+  startTelemetry(caller: Caller | undefined, entry: FrameStart, resumed: boolean): RunTelemetry | undefined
   /** Journals an entry, then carries out the effects that follow from it (M2). */
   commit(frame: Frame, entry: Entry, effects: readonly Effect[], events: number): void
   /** Carries out effects without an entry. */
@@ -91,7 +91,6 @@ export class Frame implements TaskFrame {
   readonly machine: Machine
   /** Names the frame within its run's journal; empty for the root. */
   readonly key: string
-  readonly path: readonly string[]
   readonly caller: Caller | undefined
   readonly telemetry: RunTelemetry | undefined
   readonly started: FrameStart
@@ -107,6 +106,7 @@ export class Frame implements TaskFrame {
   #attachedAt = -1
   #offered: ReadonlySet<RequestId> = NO_MEMBERS
   #changes: Signal | undefined
+  #path: readonly string[] | undefined
   /** The work that tasks leave behind because of the current entry. */
   #atWork: LeftByTask | undefined
 
@@ -123,12 +123,17 @@ export class Frame implements TaskFrame {
     this.program = program
     this.machine = machine
     this.caller = caller
-    this.key = caller === undefined ? "" : frameKey(caller)
-    this.path = framePath(caller)
+    this.key = caller === undefined ? "" : caller.callee
     this.started = started
     this.telemetry = telemetry
     this.isRestored = isRestored
     machine.onLimit(this.#leave.bind(this))
+  }
+
+  /** As long as the frame is deep, and needed by events and errors only. */
+  get path(): readonly string[] {
+    this.#path ??= framePath(this.caller)
+    return this.#path
   }
 
   #leave(breach: ErrorData): LeftByTask {
@@ -144,7 +149,7 @@ export class Frame implements TaskFrame {
     caller: Caller | undefined,
     lasting?: RunStarted["state"],
   ): Frame {
-    const telemetry = host.startTelemetry(framePath(caller), asked, false)
+    const telemetry = host.startTelemetry(caller, asked, false)
     const entry = telemetry?.trace === undefined ? asked : { ...asked, trace: telemetry.trace }
     const full = lasting === undefined ? entry : { ...entry, state: { ...lasting, ...entry.state } }
     const { machine, effects } = Machine.start(program.graph, full, host.isObserved)
@@ -163,7 +168,7 @@ export class Frame implements TaskFrame {
     caller: Caller | undefined,
   ): Frame {
     machine.observe(host.isObserved)
-    const telemetry = machine.isOver() ? undefined : host.startTelemetry(framePath(caller), started, true)
+    const telemetry = machine.isOver() ? undefined : host.startTelemetry(caller, started, true)
     const frame = new Frame(host, program, machine, caller, started, telemetry, true)
     host.addFrame(frame)
     if (changed !== undefined) {
@@ -203,7 +208,7 @@ export class Frame implements TaskFrame {
       this.#atWork = undefined
     }
     if (this.#thrown !== undefined) this.#noteThrown()
-    if (cuts || effects.some(({ type }) => type === "abort")) this.host.cuts++
+    if (cuts || hasEffect(effects, "abort")) this.host.cuts++
     const { caller } = this
     if (caller === undefined) this.#follow(entry, effects, before)
     else this.host.together(() => this.#followBelow(caller, entry, effects, before, hold))
@@ -427,10 +432,8 @@ export class Frame implements TaskFrame {
       frame.#isCallersLimit = true
   }
 
-  prepareCall(call: Call, program: Program): string {
-    const key = frameKey({ ...call, frame: this })
-    this.host.restored?.prepare(key, program)
-    return key
+  prepareCall(callee: string, program: Program): void {
+    this.host.restored?.prepare(callee, program)
   }
 
   call(call: Call, program: Program, entry: RunStarted): void {
@@ -585,7 +588,7 @@ export class Frame implements TaskFrame {
 
 const ROOT: readonly string[] = Object.freeze([])
 
-function framePath(caller: Caller | undefined): readonly string[] {
+export function framePath(caller: Caller | undefined): readonly string[] {
   if (caller === undefined) return ROOT
   return Object.freeze([...caller.frame.path, pathPart(caller.node, caller.task, caller.number)])
 }
@@ -593,8 +596,4 @@ function framePath(caller: Caller | undefined): readonly string[] {
 /** How the callers of a frame name what a step of it has reserved. */
 function holdName({ key }: Frame, task: TaskId, step: string): string {
   return `${key} ${task}:${step}`
-}
-
-export function frameKey(caller: Caller): string {
-  return childKey(caller.frame.key, caller.task, caller.attempt, caller.key)
 }

@@ -37,7 +37,22 @@ export interface HandleEnvironment extends Omit<RunEnvironment, "keeper"> {
   readonly claim?: ClaimRun | undefined
 }
 
+/** Shared by all runs with the defaults: it is part of every run in memory. */
+let byDefault: HandleEnvironment | undefined
+
 export function environmentOf(
+  options: RunOptions & Pick<ResumeOptions, "onGraphChange">,
+  kept?: Kept,
+): HandleEnvironment {
+  const { store, clock, telemetry, context, onGraphChange } = options
+  const own = store ?? clock ?? telemetry ?? onGraphChange ?? kept
+  // A context may be null.
+  if (own !== undefined || context !== undefined) return newEnvironment(options, kept)
+  if (byDefault === undefined || byDefault.telemetry !== currentTelemetry()) byDefault = newEnvironment({})
+  return byDefault
+}
+
+function newEnvironment(
   { store, clock, telemetry, context, onGraphChange }: RunOptions & Pick<ResumeOptions, "onGraphChange">,
   kept?: Kept,
 ): HandleEnvironment {

@@ -24,7 +24,7 @@ import type { RunEvent } from "../ports/events.ts"
 import type { LiveListener, LiveQuery, LiveSubscription } from "../ports/live-channel.ts"
 import { deferred, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
-import { runNotPaused, runOver, runPaused, type Store } from "../ports/store.ts"
+import { runNotPaused, runOver, runPaused, runTaken, type Store } from "../ports/store.ts"
 import type { EscalateCommand, Lease, RunCreated } from "../ports/stored.ts"
 import { Driver } from "./driver.ts"
 import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
@@ -62,8 +62,6 @@ interface Waiter {
 const { nextTick } = process
 
 export class RunHost implements DriverOwner {
-  readonly runId: RunId
-  readonly store: Store | undefined
   readonly #driver: Driver
   readonly #keeper: HostKeeper | undefined
   #waiters: readonly Waiter[] = NO_ITEMS
@@ -72,16 +70,21 @@ export class RunHost implements DriverOwner {
   #finishers: readonly (() => void)[] = NO_ITEMS
   #onIdle: (() => void) | undefined
   #evicted = false
+  #settled: ReturnType<typeof deferred> | undefined
   #wasObserved = false
   #hasFinished = false
 
   constructor(options: HostOptions) {
-    this.runId = options.runId
-    this.store = options.store
     this.#keeper = options.keeper
     this.#driver = new Driver(options, this)
   }
 
+  get runId(): RunId {
+    return this.#driver.runId
+  }
+  get store(): Store | undefined {
+    return this.#driver.store
+  }
   get root(): HostedFrame {
     return this.#driver.root
   }
@@ -95,6 +98,9 @@ export class RunHost implements DriverOwner {
   /** How many records other than intents it made here, durable or not. */
   get progress(): number {
     return this.#driver.progress
+  }
+  get isPaused(): boolean {
+    return this.#driver.isPaused
   }
   get isOver(): boolean {
     return this.#driver.isOver
@@ -317,7 +323,7 @@ export class RunHost implements DriverOwner {
   #resolveWaiters(): void {
     const waiters = this.#waiters
     this.#waiters = NO_ITEMS
-    this.#driver.early?.drop()
+    this.#driver.dropEarly()
     for (const { resolve } of waiters) resolve(this.#currentResult())
   }
 
@@ -391,11 +397,39 @@ export class RunHost implements DriverOwner {
     return this.#driver.wakeAt()
   }
 
+  #onlyWaits(): boolean {
+    const { failure, isAtRest } = this.#driver
+    return failure === undefined && isAtRest && this.hasCaughtUp()
+  }
+
   /** Whether the run only waits, and no caller in this process awaits it. */
   isDormant(): boolean {
-    const { failure, isAtRest, isAwaited, watchers } = this.#driver
-    if (failure !== undefined || !isAtRest || !this.hasCaughtUp()) return false
-    return this.#waiters.length === 0 && !isAwaited && !watchers.hasStreams
+    const { isAwaited, watchers } = this.#driver
+    return this.#onlyWaits() && this.#waiters.length === 0 && !isAwaited && !watchers.hasStreams
+  }
+
+  /** Whether the run only waits, and for others: it does not continue by itself. */
+  isResigned(): boolean {
+    return this.#onlyWaits() && this.wakeAt() === undefined
+  }
+
+  /** Whether another process has taken the run, as it may while the run only waits here. The run stops then. */
+  async isTaken(): Promise<boolean> {
+    const row = await this.store?.run(this.runId)
+    if (row?.token === this.lease?.token) return false
+    this.stop(runTaken(this.runId))
+    return true
+  }
+
+  /** Resolves when the run has left this process, or only waits for others here. */
+  settled(): Promise<void> {
+    this.#settled ??= deferred()
+    return this.#settled.promise
+  }
+
+  settle(): void {
+    this.#settled?.resolve()
+    this.#settled = undefined
   }
 
   /** Drops everything in memory, as if the process had died. The run continues from its journal, here or elsewhere. */

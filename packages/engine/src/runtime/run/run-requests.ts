@@ -3,6 +3,7 @@ import { type Json, type OpenRequest, type RequestId, SuperstepError, type Task 
 import { outerId } from "../ports/events.ts"
 import type { EscalateCommand } from "../ports/stored.ts"
 import { ownValue, type Schema, type ValueLimit, validate } from "../ports/values.ts"
+import type { KeptAnswer } from "./context.ts"
 import type { Frame } from "./frame.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
 import { requestsOf } from "./result.ts"
@@ -13,9 +14,11 @@ interface RequestHost extends ValueLimit {
   readonly failure: unknown
   readonly isOver: boolean
   readonly restored: Pick<RestoredCalls, "called"> | undefined
+  readonly root: Frame
   frame(key: string): Frame | undefined
   frames(): Iterable<[string, Frame]>
   lostError(): Promise<unknown>
+  together(act: () => void): void
   changeBusy(by: 1 | -1): void
   checkResult(): void
   durable(): Promise<void>
@@ -56,24 +59,31 @@ export class RunRequests {
     const host = this.#host
     if (host.failure !== undefined) throw host.failure
     const owned = ownValue(value, host, () => `The answer to request "${id}"`)
-    await this.#withFrame(id, () => this.#answer(id, owned, by, mail))
+    await this.#withFrame(id, (uncount) => this.#answer(id, owned, by, mail, uncount))
     await host.durable()
   }
 
-  /** Acts once the workflow that asked is there. */
-  async #withFrame(id: RequestId, act: () => Promise<void>): Promise<void> {
+  /**
+   * Acts once the workflow that asked is there. Until then, or until `uncount`, this counts as work: callers that await the run
+   * now get its outcome.
+   */
+  async #withFrame(id: RequestId, act: (uncount: () => void) => Promise<void>): Promise<void> {
     const host = this.#host
     if (host.failure !== undefined) throw host.failure
-    // What is in progress counts as work: callers that await the run now get its outcome.
+    let isCounted = true
+    const uncount = () => {
+      if (isCounted) host.changeBusy(-1)
+      isCounted = false
+    }
     host.changeBusy(1)
     try {
       // After a restart, the sub-workflow that asked may not have been called again yet.
       const frame = id.slice(0, Math.max(id.lastIndexOf("/"), 0))
       await host.restored?.called(frame, () => host.failure !== undefined || host.isOver)
       if (host.failure !== undefined) throw await host.lostError()
-      await act()
+      await act(uncount)
     } finally {
-      host.changeBusy(-1)
+      uncount()
       host.checkResult()
     }
   }
@@ -97,9 +107,15 @@ export class RunRequests {
   }
 
   /** Validates an answer, then takes it: at most once (M7). */
-  async #answer(id: RequestId, value: Json, by: string | undefined, mail: string | undefined): Promise<void> {
+  async #answer(
+    id: RequestId,
+    value: Json,
+    by: string | undefined,
+    mail: string | undefined,
+    uncount: () => void,
+  ): Promise<void> {
     const { frame, request } = this.#find(id)
-    const schema = await answerSchema(this.#host, frame, request)
+    const { schema, keeps } = await heldFor(this.#host, frame, request)
     const checked = schema === undefined ? undefined : await validate(schema, value)
     if (checked?.ok === false) {
       const text = `The answer to request "${id}" is not valid: ${checked.reason}. Nothing was recorded; answer again.`
@@ -108,14 +124,36 @@ export class RunRequests {
     // The run may have stopped here meanwhile, or the request been answered.
     if (this.#host.failure !== undefined) throw await this.#host.lostError()
     this.#find(id)
-    const at = frame.host.now()
-    frame.apply({
-      type: "request.answered",
-      at,
-      request: request.id,
-      value,
-      by,
-      ...(mail === undefined ? {} : { mail }),
+    const at = this.#host.root.host.now()
+    // The handler may ask again at once: the row then says that the run waits, and executes nothing.
+    uncount()
+    this.#host.together(() => {
+      frame.apply({
+        type: "request.answered",
+        at,
+        request: request.id,
+        value,
+        by,
+        ...(mail === undefined ? {} : { mail }),
+      })
+      if (keeps !== undefined) this.keep(keeps, value, by)
+    })
+  }
+
+  /** If the answer holds for more questions than its own, the run keeps it, and the open ones get it too. */
+  keep(keeps: KeptAnswer, answer: Json, by?: string): void {
+    const { root } = this.#host
+    const value = keeps.of(answer)
+    if (value === undefined || root.machine.keptAnswer(keeps.name) !== undefined) return
+    const at = root.host.now()
+    this.#host.together(() => {
+      root.apply({ type: "answer.kept", at, name: keeps.name, value })
+      for (const [, frame] of [...this.#host.frames()]) {
+        for (const request of [...frame.machine.requests()]) {
+          if (keeps.covers(request))
+            frame.apply({ type: "request.answered", at, request: request.id, value, by })
+        }
+      }
     })
   }
 
@@ -141,26 +179,27 @@ export class RunRequests {
   }
 }
 
+interface HeldQuestion {
+  readonly schema: Schema | undefined
+  readonly keeps?: KeptAnswer | undefined
+}
+
 /**
- * The schema for an answer to a request: the waiting handler's, or the node's. After a restart the handler
- * may not have asked again yet: then this waits until it does, or until the run stops here.
+ * The schema for an answer to a request: the waiting handler's, or the node's; and the questions that it also holds for. After a
+ * restart the handler may not have asked again yet: then this waits until it does, or until the run stops here.
  */
-async function answerSchema(
-  host: RequestHost,
-  frame: Frame,
-  request: OpenRequest,
-): Promise<Schema | undefined> {
+async function heldFor(host: RequestHost, frame: Frame, request: OpenRequest): Promise<HeldQuestion> {
   const { machine, program } = frame
   for (;;) {
     const task = machine.task(request.task)
     const key = task && inlineKey(task, request)
     if (task === undefined || key === undefined) {
-      return program.nodes[program.graph.index.get(request.node) as number]?.onAnswer?.schema
+      return { schema: program.nodes[program.graph.index.get(request.node) as number]?.onAnswer?.schema }
     }
     const held = attemptOf(task)?.held(key)
-    if (held !== undefined) return held.schema
+    if (held !== undefined) return held
     if (host.failure !== undefined || machine.request(request.id) === undefined || machine.isOver())
-      return undefined
+      return { schema: undefined }
     await frame.nextChange()
   }
 }

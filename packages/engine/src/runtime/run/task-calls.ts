@@ -15,6 +15,8 @@ import type {
   Task,
   TaskId,
 } from "../../core/index.ts"
+import { NO_ITEMS, pushSized, SmallMap } from "../../core/internal.ts"
+import { childKey } from "../journal/journal-fold.ts"
 import { Signal } from "../ports/maybe-promise.ts"
 import type { Callable, Program } from "../ports/program.ts"
 import { CALLED_FROM, type TracedCallOptions } from "./context.ts"
@@ -26,6 +28,8 @@ export interface Call {
   readonly node: NodeId
   readonly attempt: number
   readonly key: string
+  /** The key of the frame that is called. As long as the call is deep, so it is made once. */
+  readonly callee: string
   /** Which of the attempt's calls it is, from 1. */
   readonly number: number
   readonly onRequest?: ((request: OpenRequest) => unknown) | undefined
@@ -44,9 +48,10 @@ export interface CallFrame {
     together(act: () => void): void
   }
   readonly machine: Machine
+  readonly key: string
   apply(entry: Entry): void
-  /** Checks the program against the sub-workflow that is in progress, if there is one. Returns the key of its frame. */
-  prepareCall(call: Call, program: Program): string
+  /** Checks the program against the sub-workflow that is in progress, if there is one. */
+  prepareCall(callee: string, program: Program): void
   /** Starts the sub-workflow, or restores it as its journal left it. */
   call(call: Call, program: Program, entry: RunStarted): void
   abandonCall(key: string, left?: ErrorData): void
@@ -77,12 +82,11 @@ export class TaskCalls {
   readonly #number: number
   readonly #attempt: Attempt
   /** The keys of the frames that were started. */
-  readonly #frames = new Set<string>()
-  /** The keys of the calls that the handler has made, recorded or not. */
-  readonly #made = new Set<string>()
-  #count = 0
+  #frames: readonly string[] = NO_ITEMS
+  /** The calls that the handler has made, recorded or not: by key, which one it was. */
+  readonly #made = new SmallMap<string, number>()
   /** The handler has made all recorded calls, or is stopped. */
-  readonly #allMade = new Signal()
+  #allMade: Signal | undefined
 
   constructor(frame: CallFrame, task: Task, number: number, attempt: Attempt) {
     this.#frame = frame
@@ -93,15 +97,15 @@ export class TaskCalls {
 
   /** The handler makes this call. Returns its number: a call that was made before a restart keeps the one it had. */
   note(key: string): number {
-    this.#made.add(key)
-    if (this.#allMade.isAwaited && this.missing() === undefined) this.noteAllMade()
-    const next = ++this.#count
+    const next = this.#made.size + 1
+    this.#made.set(key, next)
+    if (this.#allMade?.isAwaited && this.missing() === undefined) this.noteAllMade()
     const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
     return (wait?.kind === "call" ? wait.number : undefined) ?? next
   }
 
   noteAllMade(): void {
-    this.#allMade.notify()
+    this.#allMade?.notify()
   }
 
   /** The key of a recorded call that the handler has not made again. Undefined if the run may continue without it. */
@@ -121,6 +125,7 @@ export class TaskCalls {
       if (key === undefined || this.#attempt.isOver()) return
       this.#frame.refuseRemovedCall(this.#task, key, instead)
     })
+    this.#allMade ??= new Signal()
     await this.#allMade.wait()
     disarm()
   }
@@ -135,8 +140,10 @@ export class TaskCalls {
     const { host, machine } = this.#frame
     const { id: task, node } = this.#task
     const onRequest = options?.onRequest
-    const call: Call = { task, node: node.id, attempt: this.#number, key, number, onRequest }
-    this.#frames.add(this.#frame.prepareCall(call, program))
+    const callee = childKey(this.#frame.key, task, this.#number, key)
+    const call: Call = { task, node: node.id, attempt: this.#number, key, callee, number, onRequest }
+    this.#frame.prepareCall(callee, program)
+    this.#frames = pushSized(this.#frames, callee)
     // The sub-workflow is about to start: until then the run counts as busy.
     host.changeBusy(1)
     if (machine.isWaitingFor(task, key) === undefined) {
@@ -156,7 +163,7 @@ export class TaskCalls {
   }
 
   left(error: unknown): readonly LeftNotice[] {
-    return [...this.#frames].flatMap((key) => this.#frame.leftByCall(key, error))
+    return this.#frames.flatMap((key) => this.#frame.leftByCall(key, error))
   }
 
   /** Sub-workflows end with the attempt that called them. */

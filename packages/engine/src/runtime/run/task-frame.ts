@@ -2,6 +2,7 @@
 import type {
   ErrorData,
   GraphNode,
+  Json,
   Machine,
   NodeId,
   SourcedUsage,
@@ -20,6 +21,7 @@ import type { Store } from "../ports/store.ts"
 import type { Labels } from "../ports/stored.ts"
 import type { RunTelemetry } from "../ports/telemetry.ts"
 import type { CatchUp } from "./catch-up.ts"
+import type { KeptAnswer } from "./context.ts"
 import type { SignalFrame, TaskSignals } from "./signal-wait.ts"
 import type { StepFrame } from "./step-start.ts"
 import type { CallFrame } from "./task-calls.ts"
@@ -32,6 +34,7 @@ export interface OperationsFrame extends StepFrame, CallFrame, SignalFrame {
       readonly valueBytes: number
       readonly catchUp: CatchUp
       readonly signals: TaskSignals
+      readonly requests: { keep(keeps: KeptAnswer, answer: Json): void }
       /** No step may run. */
       readonly isProbe: boolean
       readonly isPaused: boolean

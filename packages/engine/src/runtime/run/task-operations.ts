@@ -19,6 +19,7 @@ import {
   type WaitOutcome,
   writeProblem,
 } from "../../core/index.ts"
+import { SmallMap } from "../../core/internal.ts"
 import type { Channel } from "../ports/channel.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
 import type {
@@ -37,6 +38,7 @@ import type {
   WaitOptions,
 } from "../ports/program.ts"
 import { ownValue, type Schema, validate } from "../ports/values.ts"
+import { KEEPS, type KeepableQuestion, type KeptAnswer } from "./context.ts"
 import { HandlerKeys } from "./handler-keys.ts"
 import { type OptionNames, unknownOption } from "./options.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
@@ -53,6 +55,7 @@ interface Held {
   readonly resolve: (value: Json) => void
   readonly reject: (error: unknown) => void
   readonly schema: Schema | undefined
+  readonly keeps: KeptAnswer | undefined
 }
 
 const SEND: OptionNames<SendOptions> = { to: true }
@@ -86,7 +89,7 @@ export class TaskOperations {
   usage: Usage | undefined
   decisions: RouteDecision[] | undefined
   #keys: HandlerKeys | undefined
-  #held: Map<string, Held> | undefined
+  #held: SmallMap<string, Held> | undefined
   #calls: TaskCalls | undefined
   #controller: AbortController | undefined
   #stopped: SuperstepError | undefined
@@ -356,22 +359,45 @@ export class TaskOperations {
     }
   }
 
-  async ask<Answer>(keys: HandlerKeys, question: string | Question<Answer>): Promise<Answer> {
+  /** Not async: many runs may wait for a person, and an async function that waits takes half a kilobyte. */
+  ask<Answer>(keys: HandlerKeys, question: string | Question<Answer>): Promise<Answer> {
     const key = keys.next("ask")
-    const schema = typeof question === "string" ? undefined : question.schema
-    if (typeof question !== "string" && schema !== undefined && question.default !== undefined) {
-      checkDefault(question, await validate(schema, question.default))
-    }
-    const answer = await this.#wait(key, schema, () => {
+    if (typeof question === "object" && question?.schema !== undefined)
+      return this.#askFor(key, question, question.schema)
+    return this.#open(key, question, undefined) as Promise<Answer>
+  }
+
+  #open(
+    key: string,
+    question: string | Question,
+    schema: Schema | undefined,
+    keeps?: KeptAnswer,
+  ): Promise<Json> {
+    const open = () => {
       const request = this.#requestSpec(question)
       const at = this.#frame.host.now()
       this.#frame.apply({ type: "request.opened", at, task: this.#task.id, key, request })
-    })
-    if (schema === undefined) return answer as Answer
+    }
+    return this.#wait(key, schema, open, keeps)
+  }
+
+  async #askFor<Answer>(key: string, question: Question<Answer>, schema: Schema): Promise<Answer> {
+    if (question.default !== undefined) checkDefault(question, await validate(schema, question.default))
+    const { [KEEPS]: keeps } = question as KeepableQuestion
+    const answer = await this.#open(key, question, schema, keeps)
+    // An answer from elsewhere, such as that of a fork, was recorded without what follows from it.
+    if (keeps !== undefined) this.#frame.host.requests.keep(keeps, answer)
     const checked = await validate(schema, answer)
     if (checked.ok) return checked.value as Answer
     const text = `The recorded answer for "${this.#node}" no longer matches its schema: ${checked.reason}`
     throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
+  }
+
+  /** Whether the next question with these keys was asked before, perhaps in another process. */
+  wasAsked(keys: HandlerKeys): boolean {
+    const key = keys.peek("ask")
+    const { memo, failures, waits } = this.#task
+    return [memo, failures, waits].some((known) => known?.has(key))
   }
 
   #requestSpec(question: string | Question): RequestSpec {
@@ -481,15 +507,15 @@ export class TaskOperations {
   }
 
   /** Waits for something external: already recorded, open since before a restart, or opened now. */
-  #wait(key: string, schema: Schema | undefined, open: () => void): Promise<Json> {
+  #wait(key: string, schema: Schema | undefined, open: () => void, keeps?: KeptAnswer): Promise<Json> {
     const { memo, failures } = this.#task
     if (memo?.has(key)) return Promise.resolve(this.#recorded(memo, key))
     const failure = failures?.get(key)
     if (failure !== undefined) return Promise.reject(errorOf(failure))
     return new Promise((resolve, reject) => {
       this.#checkActive()
-      this.#held ??= new Map()
-      this.#held.set(key, { resolve, reject, schema })
+      this.#held ??= new SmallMap()
+      this.#held.set(key, { resolve, reject, schema, keeps })
       this.#attempt.onWait()
       this.#frame.changed()
       const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)

@@ -38,6 +38,8 @@ import {
   contextWith,
   DECIDED,
   ENDED_CALLS,
+  KEPT,
+  type KeptAnswer,
   LEAVES,
   type Leave,
   REPORT,
@@ -208,8 +210,9 @@ export class TaskRun implements Context, Attempt {
     } catch (error) {
       return this.#fail(error)
     }
-    if (isPromise(sends)) sends.then(this.#finish.bind(this), this.#fail.bind(this))
-    else this.#finish(sends)
+    // Cheaper than asking whether it is a promise, at every step.
+    if (Array.isArray(sends)) this.#finish(sends)
+    else (sends as Promise<Send[]>).then(this.#finish.bind(this), this.#fail.bind(this))
   }
 
   #finish(sends: readonly Send[], settled?: ErrorData): void {
@@ -371,7 +374,9 @@ export class TaskRun implements Context, Attempt {
     return this.#operations?.holdsAll() ?? false
   }
   /** What the handler holds for its wait under this key; undefined if it has not waited for it yet. */
-  held(key: string): { readonly schema: Schema | undefined } | undefined {
+  held(
+    key: string,
+  ): { readonly schema: Schema | undefined; readonly keeps: KeptAnswer | undefined } | undefined {
     return this.#operations?.held(key)
   }
 
@@ -504,6 +509,9 @@ export class TaskRun implements Context, Attempt {
   get [ENDED_CALLS](): (agent: string) => number {
     return (agent) => this.#frame.host.root.machine.endedCallsOf(agent)
   }
+  get [KEPT](): (name: string) => Json | undefined {
+    return this.#scoped()[KEPT]
+  }
   get usedHere(): Context["usedHere"] {
     return this.#frame.machine.usage
   }
@@ -557,11 +565,16 @@ export class TaskRun implements Context, Attempt {
   }
 
   /** Operations that are recorded under keys: the handler's own, or those of a scope. */
-  #scoped(
-    keys: HandlerKeys = this.#operate().keys,
-  ): Pick<Context, "ask" | "waitFor" | "waitForUpdate" | "sleep" | "step" | "call" | "scope"> {
+  #scoped(keys: HandlerKeys = this.#operate().keys): Pick<
+    Context,
+    "ask" | "waitFor" | "waitForUpdate" | "sleep" | "step" | "call" | "scope"
+  > & {
+    readonly [KEPT]: (name: string) => Json | undefined
+  } {
     const operations = this.#operate()
+    const { machine } = this.#frame.host.root
     return {
+      [KEPT]: (name) => (operations.wasAsked(keys) ? undefined : machine.keptAnswer(name)),
       ask: (question) => unlistened(operations, "ctx.ask", () => operations.ask(keys, question)),
       waitFor: (name, options) =>
         unlistened(operations, "ctx.waitFor", () => operations.waitFor(keys, name, options)),

@@ -226,9 +226,9 @@ function simulatedStore(world: ProcessEnvironment, process: SimulatedProcess): S
     read: (_, afterSeq) => mayTakeTime("read", () => journal.records(afterSeq)),
     snapshot: (runId) => mayTakeTime("read", () => copyOf(rows.snapshot(runId) as Snapshot | undefined)),
     run: (runId) => mayTakeTime("read", () => rows.run(runId)),
-    claim: (runId, token, holder) =>
+    claim: (runId, token, holder, restsAt) =>
       mayTakeTime("write", async () => {
-        const lease = await rows.claim(runId, token, holder)
+        const lease = await rows.claim(runId, token, holder, restsAt)
         if (lease !== undefined) process.holdsRun = true
         return lease
       }),

@@ -32,8 +32,8 @@ export const leaseCases: StoreCases = {
     await write(store, held, { status: "paused" })
     await store.dismiss(held.holder, { reason: "died" })
     await store.beat(holder("worker"))
-    const query = { workflows: ["workflow"], now: START + 9, limit: 9 }
-    assert.deepEqual(await store.free({ ...query, suspects: false }), [])
+    const query = { workflows: ["workflow"], now: () => START + 9, limit: 9 }
+    assert.deepEqual(await store.free({ ...query, now: START + 9, suspects: false }), [])
     assert.deepEqual((await store.queue.claimNext({ ...query, holder: "worker" })).runs, [])
     const named = { ...query, holder: "worker", runId: "free" }
     assert.deepEqual((await store.queue.claimNext(named)).runs, [])
@@ -63,6 +63,26 @@ export const leaseCases: StoreCases = {
     await take(store, "r", "second")
     for (const token of [0, 1, 3]) assert.equal(await store.claim("r", token, "third"), undefined)
     await stands(store, "r", { token: 2, holder: "second", takeovers: 0 })
+  },
+
+  async "lets a holder claim a run where it rests only while it does: nothing executes, and the journal ends there"(
+    store,
+  ) {
+    const lease = await start(store, "r")
+    assert.equal(await store.claim("r", 1, "second", 1), undefined)
+    await store.setIdle(lease, {})
+    assert.equal(await store.claim("r", 1, "second", 0), undefined)
+    await store.append(lease, 1, records(2, 1), { idle: false })
+    for (const seq of [1, 2]) assert.equal(await store.claim("r", 1, "second", seq), undefined)
+    await store.append(lease, 2, records(3, 1), { status: "waiting", idle: {} })
+    assert.equal(await store.claim("r", 1, "second", 2), undefined)
+    await stands(store, "r", { token: 1, holder: lease.holder })
+    assert.deepEqual(plain(await store.claim("r", 1, "second", 3)), {
+      runId: "r",
+      holder: "second",
+      token: 2,
+    })
+    await rejects(() => store.append(lease, 3, records(4, 1)), "RUN_TAKEN")
   },
 
   async "rejects a claim of an ended or unknown run"(store) {

@@ -1,6 +1,7 @@
 /** Store suite: queued runs. Who claims next, in what order, within which limits (Q1 … Q5 of the port). */
 import assert from "node:assert/strict"
 import type { ClaimQuery, LaneLimit, RunFlow, Store } from "../../runtime/index.ts"
+import { later, rateExcess, type Start } from "./rates.ts"
 import {
   end,
   fieldsOf,
@@ -49,7 +50,7 @@ async function claimed(store: Store, limit: number, query: Partial<ClaimQuery> =
   const found = await store.queue.claimNext({
     holder: by,
     workflows: ["workflow"],
-    now: NOW,
+    now: () => NOW,
     limit,
     ...query,
   })
@@ -64,6 +65,21 @@ async function endOf(store: Store, runId: string): Promise<void> {
 async function releaseOf(store: Store, runId: string, wakeAt?: number): Promise<void> {
   const { token, holder: by = "" } = await runOf(store, runId)
   await store.release({ runId, holder: by, token }, wakeAt)
+}
+
+/** Longer than a case takes. */
+const HOUR = 3_600_000
+
+/** Four runs, two of which may start in an hour. Returns how a process claims: what it gets, and when to ask again. */
+async function fourSlowRuns(store: Store) {
+  await store.queue.setLimits("workflow", [{ name: "slow", rate: { every: HOUR, burst: 2 } }])
+  for (let i = 0; i < 4; i++) await enqueue(store, `r${i}`, { lanes: [lane("slow")], at: START + i })
+  await store.beat(holder("worker"))
+  return async (now = NOW): Promise<[ids: string[], nextAt: number | undefined]> => {
+    const query = { holder: "worker", workflows: ["workflow"], now: () => now, limit: 9 }
+    const { runs, nextAt } = await store.queue.claimNext(query)
+    return [runs.map(({ runId }) => runId), nextAt]
+  }
 }
 
 const lane = (limit: string, key = "") => ({ limit, key })
@@ -97,7 +113,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(fieldsOf(await store.runs({ status: ["queued"] }), "runId"), ["r"])
     assert.equal((await store.report()).runs.queued, 1)
     await store.beat(holder("worker"))
-    const query = { holder: "worker", workflows: ["workflow"], now: NOW, limit: 5 }
+    const query = { holder: "worker", workflows: ["workflow"], now: () => NOW, limit: 5 }
     const { runs, nextAt } = await store.queue.claimNext(query)
     assert.equal(nextAt, undefined)
     assert.deepEqual(plain(runs), [plain(await runOf(store, "r"))])
@@ -159,6 +175,24 @@ export const queueCases: StoreCases = {
     assert.deepEqual(new Set(all), new Set(["queued", "due", "free", "awake", "addressed", "orphan"]))
     for (const runId of all)
       await stands(store, runId, { holder: "worker", wakeAt: undefined, executing: true })
+  },
+
+  async "queues a fork, which has the records of its past"(store) {
+    const lease = await start(store, "r", { count: 3 })
+    const created = {
+      workflow: "workflow",
+      graph: "graph",
+      forkOf: { runId: "r", seq: 2 },
+      queued: true,
+    } as const
+    const own = record(3, "of the fork")
+    await store.append({ runId: "fork", holder: "writer", token: 1 }, 2, [own], { created, idle: {} })
+    await stands(store, "fork", { status: "queued", holder: undefined, seq: 3 })
+    assert.deepEqual(await claimed(store, 9), ["fork"])
+    await stands(store, "fork", { status: "running", holder: "worker", seq: 3 })
+    const [first, second] = await store.read("r", 0)
+    assert.deepEqual(plain(await store.read("fork", 0)), plain([first, second, own]))
+    await end(store, lease)
   },
 
   async "claims a run whose holder the store does not know"(store) {
@@ -306,24 +340,72 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9), ["r3", "r4", "r5"])
   },
 
-  async "starts runs of a lane no faster than its rate, and returns when the next may start"(store) {
-    await store.queue.setLimits("workflow", [{ name: "slow", rate: { every: 100, burst: 2 } }])
-    for (let i = 0; i < 6; i++) await enqueue(store, `r${i}`, { lanes: [lane("slow")], at: START + i })
-    await store.beat(holder("worker"))
-    const next = (now: number) =>
-      store.queue.claimNext({ holder: "worker", workflows: ["workflow"], now, limit: 9 })
-    const ids = async (now: number) => {
-      const { runs, nextAt } = await next(now)
-      return [...runs.map(({ runId }) => runId), nextAt]
-    }
-    assert.deepEqual(await ids(NOW), ["r0", "r1", NOW + 100])
-    assert.deepEqual(await ids(NOW + 99), [NOW + 100])
-    assert.deepEqual(await ids(NOW + 100), ["r2", NOW + 200])
-    // A run that has begun needs no second start.
+  async "starts as many runs of a lane as its burst, then says when the next may start (Q2)"(store) {
+    const next = await fourSlowRuns(store)
+    const [ids, nextAt = 0] = await next()
+    assert.deepEqual(ids, ["r0", "r1"])
+    assert.ok(nextAt > NOW && nextAt <= NOW + HOUR, `in ${nextAt - NOW} ms`)
+    const [none, again = 0] = await next()
+    assert.deepEqual(none, [])
+    assert.ok(again > NOW && again <= nextAt)
+  },
+
+  async "starts a run once: to claim it again, after a release or the death of its holder, needs no second start"(
+    store,
+  ) {
+    const next = await fourSlowRuns(store)
+    await next()
     await releaseOf(store, "r0")
-    assert.deepEqual(await ids(NOW + 101), ["r0", NOW + 200])
-    assert.deepEqual(await ids(NOW + 1_000), ["r3", "r4", NOW + 1_100])
-    assert.deepEqual(await ids(NOW + 1_100), ["r5", undefined])
+    assert.deepEqual((await next())[0], ["r0"])
+    await store.dismiss("worker", { reason: "died" })
+    await store.beat(holder("worker"))
+    assert.deepEqual((await next())[0], ["r0", "r1"])
+    // Nor does it give one back.
+    assert.deepEqual((await next())[0], [])
+  },
+
+  async "starts runs by a rate that was changed, whatever is owed to the old one"(store) {
+    const next = await fourSlowRuns(store)
+    await next()
+    await store.queue.setLimits("workflow", [{ name: "slow", rate: { every: 1, burst: 2 } }])
+    const found: string[] = []
+    for (let ms = 0; found.length < 2 && ms < 10_000; ms++) found.push(...(await next(NOW + ms))[0])
+    assert.deepEqual(found, ["r2", "r3"])
+  },
+
+  async "starts no more runs of a lane than its rate admits to many that claim at once, and starts each (Q2)"(
+    store,
+  ) {
+    const rates = { all: { every: 5, burst: 3 }, each: { every: 20, burst: 1 } }
+    await store.queue.setLimits("workflow", [
+      { name: "all", rate: rates.all },
+      { name: "each", rate: rates.each },
+    ])
+    const keyOf = (runId: string) => `key ${Number(runId) % 3}`
+    for (let i = 0; i < 18; i++) {
+      const lanes = [lane("all"), lane("each", keyOf(`${i}`))]
+      await enqueue(store, `${i}`, { lanes, at: START + i })
+    }
+    const starts: (Start & { readonly runId: string })[] = []
+    const claimAll = async (by: string) => {
+      while (starts.length < 18) {
+        const earliest = Date.now()
+        const query = { holder: by, workflows: ["workflow"], now: Date.now, limit: 4 }
+        const { runs, nextAt = earliest + 1 } = await store.queue.claimNext(query)
+        const latest = Date.now() + 1
+        starts.push(...runs.map(({ runId }) => ({ runId, earliest, latest })))
+        if (runs.length === 0) await later(nextAt - earliest)
+      }
+    }
+    const holders = Array.from({ length: 4 }, (_, i) => `holder ${i}`)
+    for (const one of holders) await store.beat(holder(one))
+    await Promise.all(holders.map(claimAll))
+    assert.equal(new Set(starts.map(({ runId }) => runId)).size, 18)
+    assert.equal(rateExcess(starts, rates.all), undefined)
+    for (const key of ["key 0", "key 1", "key 2"]) {
+      const own = starts.filter(({ runId }) => keyOf(runId) === key)
+      assert.equal(rateExcess(own, rates.each), undefined)
+    }
   },
 
   async "never claims a queued run that expired, and lists it for the process that ends it"(store) {
@@ -338,7 +420,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9), ["in time"])
     await releaseOf(store, "in time")
     // It has begun.
-    assert.deepEqual(await claimed(store, 9, { now: NOW + 2 }), ["in time"])
+    assert.deepEqual(await claimed(store, 9, { now: () => NOW + 2 }), ["in time"])
     const [run] = found
     assert.ok(run !== undefined)
     const lease = await store.claim(run.runId, run.token, "worker")

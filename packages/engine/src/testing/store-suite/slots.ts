@@ -1,6 +1,7 @@
 /** Store suite: slots for parts of runs. Who takes one, in what order, within which limits (T1 … T3 of the port). */
 import assert from "node:assert/strict"
 import type { PoolSlots, SlotEnd, SlotLane, SlotRequest, Store } from "../../runtime/index.ts"
+import { later, rateExcess, type Start } from "./rates.ts"
 import { holder, plain, START, type StoreCases } from "./steps.ts"
 
 const two: readonly SlotLane[] = [{ name: "two", max: 2 }]
@@ -23,7 +24,7 @@ async function take(store: Store, id: string, asked: Asked = {}): Promise<PoolSl
     pool: "pool",
     lanes: two,
     score: START,
-    now: START,
+    now: () => START,
     ...asked,
   })
 }
@@ -36,14 +37,14 @@ async function taken(store: Store, ids: readonly string[], asked: Asked = {}): P
 }
 
 async function leave(store: Store, id: string, end: Partial<SlotEnd> = {}): Promise<void> {
-  await store.slots.leave({ id, pool: "pool", now: START, ...end })
+  await store.slots.leave({ id, pool: "pool", now: () => START, ...end })
 }
 
 async function checked(
   store: Store,
   query: { readonly holder?: string; readonly pool?: string } = {},
 ): Promise<{ readonly taken: string[]; readonly waiting: string[]; readonly retryIn: number | undefined }> {
-  const state = await store.slots.check({ holder: "worker", pool: "pool", now: START, ...query })
+  const state = await store.slots.check({ holder: "worker", pool: "pool", now: () => START, ...query })
   return { taken: [...state.taken].sort(), waiting: [...state.waiting].sort(), retryIn: state.retryIn }
 }
 
@@ -179,7 +180,7 @@ export const slotCases: StoreCases = {
     const holders = Array.from({ length: 8 }, (_, i) => `holder ${i}`)
     for (const one of holders) await store.beat(holder(one))
     const ask = (id: string, by: string) =>
-      store.slots.take({ id, holder: by, pool: "pool", lanes: two, score: START, now: START })
+      store.slots.take({ id, holder: by, pool: "pool", lanes: two, score: START, now: () => START })
     await Promise.all(holders.flatMap((by) => [ask(`${by} a`, by), ask(`${by} b`, by)]))
     let left = 0
     for (;;) {
@@ -191,6 +192,36 @@ export const slotCases: StoreCases = {
       left += all.length
     }
     assert.equal(left, 16)
+  },
+
+  async "gives no more than a rate admits to many that ask at once, and gives each its slot (T2)"(store) {
+    const rate = { every: 10, burst: 3 }
+    const lanes: readonly SlotLane[] = [{ name: "fast", rate }]
+    const holders = Array.from({ length: 4 }, (_, i) => `holder ${i}`)
+    for (const one of holders) await store.beat(holder(one))
+    const starts: Start[] = []
+    await Promise.all(
+      holders.map(async (by) => {
+        for (let n = 0; n < 4; n++) {
+          const id = `${by} ${n}`
+          const query = { holder: by, pool: "pool", now: Date.now }
+          let asked = Date.now()
+          let state = await store.slots.take({ ...query, id, lanes, score: START })
+          while (!state.taken.has(id)) {
+            await later(state.retryIn ?? 1)
+            // It may have been granted by what others asked since it was last seen to wait.
+            const seen = asked
+            asked = Date.now()
+            state = await store.slots.check(query)
+            if (state.taken.has(id)) asked = seen
+          }
+          starts.push({ earliest: asked, latest: Date.now() + 1 })
+          await store.slots.leave({ id, pool: "pool", now: Date.now })
+        }
+      }),
+    )
+    assert.equal(starts.length, 16)
+    assert.equal(rateExcess(starts, rate), undefined)
   },
 
   async "shows what a run has and waits for"(store) {

@@ -72,7 +72,7 @@ export const subscriptionCases: StoreCases = {
     await store.beat(holder("holder"))
     const created = { workflow: "w", graph: "graph", queued: true } as const
     await store.append(leaseOf("r"), 0, records(1, 1, "value", START), { created, idle: {} })
-    const query = { holder: "holder", workflows: ["w"], now: START + 5, limit: 5 }
+    const query = { holder: "holder", workflows: ["w"], now: () => START + 5, limit: 5 }
     await store.queue.claimNext(query)
     await store.queue.claimNext(query)
     const again = await take(store, "r", "judge")

@@ -23,6 +23,19 @@ export function useMay(role: Role): boolean {
   return data !== undefined && ROLES.indexOf(data.role) >= ROLES.indexOf(role)
 }
 
+/** Names of API keys by id, for those who may list them. */
+export function useKeyNames(): ReadonlyMap<string, string> {
+  const mayList = useMay("admin")
+  const { data } = useQuery({
+    queryKey: ["keys", "names"],
+    enabled: mayList,
+    queryFn: async ({ signal }) =>
+      (await client.request("GET /v1/keys", { query: { limit: 200 }, signal })).data.keys,
+    staleTime: 60_000,
+  })
+  return new Map(data?.map(({ id, name }) => [id, name]))
+}
+
 export function useWorkflows() {
   return useQuery({
     queryKey: ["workflows"],

@@ -5,7 +5,7 @@
 import { createClient } from "@superstep/client"
 import { QueryClient } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
-import { onReturn, reportAnswer } from "./connection.ts"
+import { onReturn, watched } from "./connection.ts"
 
 const KEY = "superstep.key"
 
@@ -29,11 +29,8 @@ export const client = createClient({
     const key = sessionStorage.getItem(KEY)
     const headers = new Headers(init.headers)
     if (key !== null) headers.set("authorization", `Bearer ${key}`)
-    const response = await fetch(url, { ...init, headers, credentials: "omit" }).catch((error: unknown) => {
-      if (init.signal?.aborted !== true) reportAnswer(undefined)
-      throw error
-    })
-    reportAnswer(response.status)
+    const send = () => fetch(url, { ...init, headers, credentials: "omit" })
+    const response = await watched(send, init.signal)
     if (response.status === 401) setSignedOut(true)
     return response
   },

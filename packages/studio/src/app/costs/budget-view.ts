@@ -10,6 +10,9 @@ export interface BurnPoint {
   readonly left: number
 }
 
+/** The share of a budget from which somebody should know. */
+export const RUNNING_OUT = 0.8
+
 export interface BudgetView {
   readonly id: string
   readonly name: string

@@ -15,7 +15,7 @@ import parts from "../ui/parts.module.css"
 import { Status } from "../ui/status.tsx"
 import { Panel } from "../ui/table.tsx"
 import { toast, toastProblem } from "../ui/toast.tsx"
-import { amountWords, type BudgetView, type BurnPoint } from "./budget-view.ts"
+import { amountWords, type BudgetView, type BurnPoint, RUNNING_OUT } from "./budget-view.ts"
 import styles from "./costs.module.css"
 import { useBudgets } from "./use-budgets.ts"
 
@@ -69,8 +69,8 @@ function Budget({
           <Status status="paused" />
         ) : (
           <Status
-            status={share >= 1 ? "failed" : share > 0.8 ? "waiting" : "completed"}
-            word={share >= 1 ? "used up" : share > 0.8 ? "running out" : "within"}
+            status={share >= 1 ? "failed" : share >= RUNNING_OUT ? "waiting" : "completed"}
+            word={share >= 1 ? "used up" : share >= RUNNING_OUT ? "running out" : "within"}
           />
         )}
         <span className={parts.calm}>

@@ -2,10 +2,10 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { lazy, type ReactNode, Suspense, useMemo } from "react"
 import { Link } from "wouter"
-import { useMay } from "../api/queries.ts"
 import { client } from "../api/session.ts"
 import { type Changes, useAddress } from "../frame/address.ts"
 import { Bar } from "../frame/frame.tsx"
+import { Who } from "../frame/who.tsx"
 import { Button } from "../ui/button.tsx"
 import { Select, TextInput } from "../ui/field.tsx"
 import { FigureList } from "../ui/figure-list.tsx"
@@ -138,7 +138,7 @@ function Filters({
           ["", "From … to …"],
         ]}
       />
-      <span className={styles.date}>
+      <span className={styles.dates}>
         <TextInput
           type="date"
           aria-label="From"
@@ -148,8 +148,6 @@ function Filters({
             event.currentTarget.value !== "" && choose({ from: event.currentTarget.value })
           }
         />
-      </span>
-      <span className={styles.date}>
         <TextInput
           type="date"
           aria-label="To"
@@ -175,7 +173,10 @@ function Figures({ total, days }: { readonly total: CostView["total"]; readonly 
         {
           title: `Spent in ${plural(days, "day")}`,
           value: <Money usd={usd} />,
-          about: `${trendWords(usd, before)} to the ${days} before`,
+          about:
+            before === 0
+              ? `nothing in the ${plural(days, "day")} before`
+              : `${trendWords(usd, before)} on the ${plural(days, "day")} before`,
         },
         {
           title: "A day",
@@ -208,7 +209,6 @@ function Figures({ total, days }: { readonly total: CostView["total"]; readonly 
 }
 
 function Groups({ view, by, set }: { readonly view: CostView; readonly by: Group; readonly set: Set }) {
-  const names = useKeyNames(by === "key")
   const columns: TableColumn<CostRow>[] = [
     { id: "name", title: TITLES[by], cell: ({ name }) => nameOf(name) },
     { id: "usd", title: "Cost", isNumber: true, cell: ({ usd }) => <Money usd={usd} /> },
@@ -267,21 +267,9 @@ function Groups({ view, by, set }: { readonly view: CostView; readonly by: Group
         </button>
       )
     }
-    if (by === "key") return name === "" ? <em>no key</em> : (names.get(name) ?? <code>{name}</code>)
+    if (by === "key") return name === "" ? <em>no key</em> : <Who id={`key:${name}`} />
     if (by === "node") return name
     if (by === "model") return name === "" ? <em>not of a model</em> : name
     return <Link href={`/costs?by=workflow&from=${name}&to=${name}`}>{name}</Link>
   }
-}
-
-/** Names of API keys, for those who may list them; others see ids. */
-function useKeyNames(isEnabled: boolean): ReadonlyMap<string, string> {
-  const mayList = useMay("admin")
-  const { data } = useQuery({
-    queryKey: ["key-names"],
-    enabled: isEnabled && mayList,
-    queryFn: async ({ signal }) =>
-      (await client.request("GET /v1/keys", { query: { limit: 200 }, signal })).data.keys,
-  })
-  return new Map(data?.map(({ id, name }) => [id, name]))
 }

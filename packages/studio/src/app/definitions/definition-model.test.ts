@@ -138,11 +138,7 @@ test("versions say whether they are published, earlier or drafts, and what they 
     { state: "published", aliases: [] },
     { state: "draft", aliases: ["beta"] },
   ])
-  expect(log.map(logWords)).toEqual([
-    "ada published version 1",
-    "ada published version 2",
-    "bob named version 3 beta",
-  ])
+  expect(log.map(logWords)).toEqual(["published version 1", "published version 2", "named version 3 beta"])
   expect(draftOf({ published: 2, latest: 3 })).toBe(3)
   expect(draftOf({ published: 2, latest: 2 })).toBeUndefined()
   expect(draftOf({})).toBeUndefined()

@@ -188,16 +188,16 @@ export function marksOf(
 }
 
 /** An entry of the log as a sentence. */
-export function logWords({ action, version, alias, by }: Definition["log"][number]): string {
+export function logWords({ action, version, alias }: Definition["log"][number]): string {
   switch (action) {
     case "publish":
-      return `${by} published version ${version}`
+      return `published version ${version}`
     case "rollback":
-      return `${by} went back to version ${version}`
+      return `went back to version ${version}`
     case "alias":
-      return `${by} named version ${version} ${alias}`
+      return `named version ${version} ${alias}`
     case "alias removed":
-      return `${by} removed the name ${alias} of version ${version}`
+      return `removed the name ${alias} of version ${version}`
   }
 }
 

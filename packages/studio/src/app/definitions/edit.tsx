@@ -62,7 +62,7 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
     () => (checked.graph === undefined ? undefined : graphModel(checked.graph)),
     [checked.graph],
   )
-  const side = useKeptFocus(model)
+  const side = useKeptFocus(model, selection)
   if (definition.text === undefined && definition.latest === undefined) {
     return (
       <Empty icon="workflows" title="This workflow has no text">
@@ -221,8 +221,11 @@ export default function Edit({ definition, reason, typed, onTyped }: EditProps) 
   )
 }
 
-/** An edit may take away the node that has the focus: the focus then stays within the graph, at what is selected there. */
-function useKeptFocus(model: GraphModel | undefined) {
+/**
+ * An edit may take away the node that has the focus: the focus then stays within the graph, at what is selected there. The new
+ * graph and the new selection arrive in either order.
+ */
+function useKeptFocus(model: GraphModel | undefined, selection: Selection | undefined) {
   const side = useRef<HTMLElement>(null)
   const isInside = useRef(false)
   useEffect(() => {
@@ -232,12 +235,13 @@ function useKeptFocus(model: GraphModel | undefined) {
     document.addEventListener("focusin", follow)
     return () => document.removeEventListener("focusin", follow)
   }, [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each graph
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each graph and selection
   useLayoutEffect(() => {
-    if (!isInside.current || document.activeElement !== document.body) return
+    const { activeElement, body } = document
+    if (!isInside.current || (activeElement !== body && activeElement !== side.current)) return
     const chosen = side.current?.querySelector<HTMLElement>('[data-node][aria-pressed="true"]')
     ;(chosen ?? side.current)?.focus()
-  }, [model])
+  }, [model, selection])
   return side
 }
 

@@ -166,7 +166,6 @@ function CheckTable({ runs }: { readonly runs: readonly CheckedRun[] }) {
         <thead>
           <tr>
             <th scope="col">Run</th>
-            <th scope="col">Outcome</th>
             <th scope="col">What differs</th>
           </tr>
         </thead>
@@ -176,9 +175,7 @@ function CheckTable({ runs }: { readonly runs: readonly CheckedRun[] }) {
               <td>
                 <Link href={runHref(run)}>
                   <code>{shortId(run)}</code>
-                </Link>
-              </td>
-              <td>
+                </Link>{" "}
                 <span className={styles.outcome} data-outcome={outcome}>
                   <Icon name={OUTCOMES[outcome][1]} size={14} />
                   {OUTCOMES[outcome][0]}

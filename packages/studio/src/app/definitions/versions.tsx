@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { client } from "../api/session.ts"
 import { useAddress } from "../frame/address.ts"
+import { Who } from "../frame/who.tsx"
 import { Button, IconButton } from "../ui/button.tsx"
 import { Chip } from "../ui/chip.tsx"
 import { Dialog } from "../ui/dialog.tsx"
@@ -72,7 +73,9 @@ export function Versions({ definition, reason }: VersionsProps) {
             <ol>
               {log.toReversed().map((entry) => (
                 <li key={`${entry.at}/${entry.action}/${entry.version}/${entry.alias}`}>
-                  <p>{logWords(entry)}</p>
+                  <p>
+                    <Who id={entry.by} /> {logWords(entry)}
+                  </p>
                   {entry.reason !== undefined && <p className={styles.reason}>“{entry.reason}”</p>}
                   <Time at={entry.at} />
                 </li>
@@ -146,7 +149,7 @@ function VersionRow({
       </span>
       {note !== undefined && <span className={styles.note}>{note}</span>}
       <span className={styles.by}>
-        {createdBy} · <Time at={createdAt} />
+        <Who id={createdBy} /> · <Time at={createdAt} />
       </span>
     </button>
   )

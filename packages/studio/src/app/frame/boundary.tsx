@@ -1,12 +1,19 @@
 /** Around the screens: one that cannot be drawn says so, and the rail still leads elsewhere. */
 import { Component, type ReactNode } from "react"
-import { onReturn } from "../api/connection.ts"
+import { onReturn, useIsAnswering } from "../api/connection.ts"
 import { Button } from "../ui/button.tsx"
 import { Empty } from "../ui/states.tsx"
 
 interface BoundaryProps {
   readonly bar: ReactNode
   readonly children: ReactNode
+}
+
+function Reason({ error }: { readonly error: unknown }) {
+  const isAnswering = useIsAnswering()
+  // What the browser says about a file that it could not load helps nobody.
+  if (!isAnswering) return "The server did not deliver it. It opens by itself when the server is back."
+  return error instanceof Error ? error.message : String(error)
 }
 
 export class Boundary extends Component<BoundaryProps, { readonly error?: unknown }> {
@@ -34,7 +41,9 @@ export class Boundary extends Component<BoundaryProps, { readonly error?: unknow
         {this.props.bar}
         <div role="alert">
           <Empty icon="alert" title="This screen could not be shown">
-            <p>{error instanceof Error ? error.message : String(error)}</p>
+            <p>
+              <Reason error={error} />
+            </p>
             <p>
               <Button onClick={() => location.reload()}>Load again</Button>
             </p>

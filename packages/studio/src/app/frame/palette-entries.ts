@@ -17,15 +17,18 @@ export function ranked<T extends Entry>(entries: readonly T[], text: string): T[
     .map(({ entry }) => entry)
 }
 
-/** Every word must be found: at the start of the title is best, at the start of a word is better than inside of one. */
+/** Every word must be found: best at the start of the title, and at the start of a word rather than inside of one. */
 function scoreOf({ title, about, also = "" }: Entry, words: readonly string[]): number {
   let score = 1
   const name = title.toLowerCase()
   const rest = `${about} ${also}`.toLowerCase()
+  const beginsIn = (text: string, word: string) =>
+    text.split(/[\s\-_/.]+/).some((part) => part.startsWith(word))
   for (const word of words) {
     if (name.startsWith(word)) score += 8
-    else if (name.split(/[\s\-_/.]+/).some((part) => part.startsWith(word))) score += 5
-    else if (name.includes(word)) score += 3
+    else if (beginsIn(name, word)) score += 5
+    else if (beginsIn(rest, word)) score += 3
+    else if (name.includes(word)) score += 2
     else if (rest.includes(word)) score += 1
     else return 0
   }

@@ -1,5 +1,5 @@
 /** ⌘K: any run, workflow, place or command by a few letters. */
-import { type KeyboardEvent, useDeferredValue, useEffect, useMemo, useRef, useState } from "react"
+import { type KeyboardEvent, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from "react"
 import { useLocation } from "wouter"
 import { useNewestRuns, useWorkflows } from "../api/queries.ts"
 import { shortId } from "../ui/format.ts"
@@ -10,6 +10,8 @@ import { DESTINATIONS } from "./destinations.ts"
 import styles from "./palette.module.css"
 import { type Entry, ranked } from "./palette-entries.ts"
 import { switchTheme } from "./theme.ts"
+
+const MAX_SHOWN = 16
 
 interface Action extends Entry {
   readonly icon?: IconName
@@ -25,7 +27,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const words = useDeferredValue(text.trim())
   const { data: workflows = [] } = useWorkflows()
   const { data: runs = [] } = useNewestRuns(words === "" ? {} : { text: words }, 12)
-  useEffect(() => dialog.current?.showModal(), [])
+  // Before the browser draws: what somebody types right after ⌘K is for the palette.
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   const go = (href: string) => () => navigate(href)
   // biome-ignore lint/correctness/useExhaustiveDependencies: `go` changes with every render, and always does the same
   const actions = useMemo((): readonly Action[] => {
@@ -70,12 +73,10 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
       status,
       run: go(runHref(id)),
     }))
-    const known = ranked(fixed, words)
-    const matching =
-      words === ""
-        ? found.slice(0, 6)
-        : ranked(found, words).concat(found.filter((one) => ranked([one], words).length === 0))
-    return words === "" ? [...matching, ...known] : [...known.slice(0, 8), ...matching]
+    if (words === "") return [...found.slice(0, 6), ...fixed]
+    // The server also finds runs by what the palette does not show.
+    const others = found.filter((one) => ranked([one], words).length === 0)
+    return [...ranked([...fixed, ...found], words), ...others].slice(0, MAX_SHOWN)
   }, [workflows, runs, words])
   const chosen = Math.min(active, actions.length - 1)
   const perform = (action: Action | undefined) => {

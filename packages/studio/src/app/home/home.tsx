@@ -5,6 +5,7 @@ import type { ReactNode } from "react"
 import { Link } from "wouter"
 import { MAX_OPEN, useNewestRuns, useOpenRequests, useWorkflows } from "../api/queries.ts"
 import { client } from "../api/session.ts"
+import { RUNNING_OUT } from "../costs/budget-view.ts"
 import { useBudgets } from "../costs/use-budgets.ts"
 import { runHref } from "../frame/address.ts"
 import { Bar } from "../frame/frame.tsx"
@@ -62,11 +63,11 @@ export function Home() {
                 at={one.openedAt}
               />
             ))}
-            {requests.data?.length === 0 && <p className={styles.calm}>Nobody is waited for.</p>}
+            {requests.data?.length === 0 && <p className={styles.calm}>No run waits for a person.</p>}
           </Card>
           <Card
             title="Failed"
-            href="/runs?status=failed,limit"
+            href={`/runs?status=${FAILED.status}`}
             count={failed.data?.length === 6 ? undefined : failed.data?.length}
           >
             {failed.data?.map((run) => (
@@ -233,12 +234,9 @@ function Spend() {
   )
 }
 
-/** The share of a budget from which somebody should know. */
-const NEARLY = 0.8
-
 function BudgetCard() {
   const { data = [] } = useBudgets()
-  const low = data.filter(({ view }) => view.share >= NEARLY)
+  const low = data.filter(({ view }) => view.share >= RUNNING_OUT)
   if (low.length === 0) return null
   return (
     <Card title="Budgets running out" href="/costs" count={low.length}>

@@ -138,6 +138,7 @@ function Approval({
   const field = useMemo(() => formOf(approval.schema, "Arguments", args), [approval.schema, args])
   const [input, setInput] = useState<FormInput>(new Map())
   const [reason, setReason] = useState("")
+  const [isAlways, setAlways] = useState(false)
   const { value, problems } = readForm(field, input)
   const isChanged = input.size > 0 && JSON.stringify(value) !== JSON.stringify(args)
   return (
@@ -146,7 +147,8 @@ function Approval({
       onKeyDown={submitOnCommandEnter}
       onSubmit={(event) => {
         event.preventDefault()
-        if (problems.size === 0) void send(isChanged ? { approve: true, args: value } : { approve: true })
+        if (problems.size > 0) return
+        void send({ approve: true, ...(isChanged && { args: value }), ...(isAlways && { always: true }) })
       }}
     >
       <p>
@@ -159,6 +161,16 @@ function Approval({
         problems={problems}
         autoFocus={autoFocus}
       />
+      {approval.canAlways && (
+        <label className={styles.always}>
+          <input
+            type="checkbox"
+            checked={isAlways}
+            onChange={(event) => setAlways(event.currentTarget.checked)}
+          />
+          Always allow {tool} in this run
+        </label>
+      )}
       <div className={styles.actions}>
         <Button look="primary" icon="check" type="submit" isBusy={isBusy} disabled={problems.size > 0}>
           {isChanged ? "Allow with these changes" : "Allow"}

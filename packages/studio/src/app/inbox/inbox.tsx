@@ -8,11 +8,12 @@ import { Link } from "wouter"
 import { MAX_OPEN, useClosedRequests, useMay, useOpenRequests } from "../api/queries.ts"
 import { runHref, useAddress } from "../frame/address.ts"
 import { Bar } from "../frame/frame.tsx"
+import { Who } from "../frame/who.tsx"
 import { Button } from "../ui/button.tsx"
 import { Time } from "../ui/figures.tsx"
-import { brief, line, shortId } from "../ui/format.ts"
+import { line, shortId } from "../ui/format.ts"
 import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty, Failure, Loaded, Loading } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { Table } from "../ui/table.tsx"
 import { Tabs } from "../ui/tabs.tsx"
@@ -175,27 +176,35 @@ function Question({ item, isAnswering, onPass }: QuestionProps) {
       </p>
       <Answer key={`${isAnswering}`} run={item.run} request={request} autoFocus={isAnswering} />
       <p className={styles.keys}>
-        <kbd>J</kbd> next <kbd>K</kbd> previous <kbd>Enter</kbd> answer <kbd>E</kbd> pass on
+        <kbd>J</kbd> next <kbd>K</kbd> previous{" "}
+        {mayAnswer && (
+          <>
+            <kbd>Enter</kbd> answer <kbd>E</kbd> pass on
+          </>
+        )}
       </p>
     </article>
   )
 }
 
 function Answered() {
-  const { data, isError, error, refetch } = useClosedRequests()
-  if (isError && data === undefined) return <Failure error={error} retry={() => void refetch()} />
-  if (data === undefined) return <Loading lines={8} />
-  if (data.length === 0) {
-    return (
-      <Empty icon="inbox" title="Nothing was answered yet">
-        Who answered what, and when, is kept here.
-      </Empty>
-    )
-  }
+  const empty = (
+    <Empty icon="inbox" title="Nothing was answered yet">
+      Who answered a question, and when, is kept here.
+    </Empty>
+  )
+  return (
+    <Loaded query={useClosedRequests()} lines={8} empty={empty}>
+      {(data) => <AnsweredTable rows={data} />}
+    </Loaded>
+  )
+}
+
+function AnsweredTable({ rows }: { readonly rows: readonly Request[] }) {
   return (
     <Table
       label="Answered questions"
-      rows={data}
+      rows={rows}
       idOf={idOf}
       columns={[
         {
@@ -205,13 +214,7 @@ function Answered() {
             <span className={styles.asked}>{line(requestOf(one.id, one.request).prompt, 100)}</span>
           ),
         },
-        {
-          id: "answer",
-          title: "Answer",
-          cell: ({ request, outcome }) =>
-            brief((request as { answer?: unknown } | undefined)?.answer, 60) || <Status status={outcome} />,
-        },
-        { id: "by", title: "By", isExtra: true, cell: ({ by }) => by ?? "–" },
+        { id: "by", title: "By", cell: ({ by }) => (by === undefined ? "–" : <Who id={by} />) },
         {
           id: "when",
           title: "When",
@@ -222,7 +225,7 @@ function Answered() {
           title: "Run",
           cell: ({ run, workflow }) => (
             <Link href={runHref(run)} className={styles.link}>
-              {workflow} {shortId(run)}
+              {workflow} <span className={styles.id}>{shortId(run)}</span>
             </Link>
           ),
         },

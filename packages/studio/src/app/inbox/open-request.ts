@@ -40,6 +40,8 @@ export interface Approval {
   readonly args: unknown
   /** Of the arguments, or one that fits them. */
   readonly schema: unknown
+  /** Whether an answer may allow the tool in the whole run. */
+  readonly canAlways: boolean
 }
 
 type Data = { readonly [name: string]: unknown }
@@ -59,6 +61,7 @@ export function approvalOf({ data, schema }: Pick<OpenRequest, "data" | "schema"
     tool: data.tool,
     args: data.args,
     schema: declared ?? schemaLike(data.args),
+    canAlways: properties.always !== undefined,
   }
 }
 

@@ -12,7 +12,7 @@ import { Count, Time } from "../ui/figures.tsx"
 import { FormDialog } from "../ui/form-dialog.tsx"
 import { bytes, plural } from "../ui/format.ts"
 import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty, Loaded, ShowMore } from "../ui/states.tsx"
 import { Table } from "../ui/table.tsx"
 import { toast } from "../ui/toast.tsx"
 import styles from "./knowledge.module.css"
@@ -43,58 +43,57 @@ export function Documents({ index }: { readonly index: string }) {
           Add a document
         </Button>
       </div>
-      {pages.isError && list === undefined ? (
-        <Failure error={pages.error} retry={() => void pages.refetch()} />
-      ) : list === undefined ? (
-        <Loading lines={8} />
-      ) : list.length === 0 ? (
-        <Empty icon="knowledge" title="The index is empty">
-          <p>
-            Add a document here, or files with <code>superstep index add docs/</code>
-          </p>
-        </Empty>
-      ) : (
-        <Table<IndexDocuments["documents"][number]>
-          label="Documents"
-          rows={list}
-          idOf={({ source }) => source}
-          columns={[
-            {
-              id: "source",
-              title: "Source",
-              cell: ({ source }) => <span className={styles.source}>{source}</span>,
-            },
-            { id: "chunks", title: "Chunks", isNumber: true, cell: ({ chunks }) => <Count value={chunks} /> },
-            { id: "size", title: "Size", isNumber: true, isExtra: true, cell: (one) => bytes(one.bytes) },
-            { id: "added", title: "Added", isExtra: true, cell: ({ addedAt }) => <Time at={addedAt} /> },
-            {
-              id: "actions",
-              title: "Actions",
-              isTitleHidden: true,
-              isNumber: true,
-              cell: ({ source }) => (
-                <Button
-                  look="quiet"
-                  aria-label={`Remove ${source}`}
-                  disabled={!mayChange}
-                  onClick={() => setRemoved(source)}
-                >
-                  Remove
-                </Button>
-              ),
-            },
-          ]}
-          footer={
-            pages.hasNextPage && (
-              <p className={parts.more}>
-                <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-                  Show more
-                </Button>
-              </p>
-            )
-          }
-        />
-      )}
+      <Loaded
+        query={{ ...pages, data: list }}
+        lines={8}
+        empty={
+          <Empty icon="knowledge" title="The index is empty">
+            <p>
+              Add a document here, or files with <code>superstep index add docs/</code>
+            </p>
+          </Empty>
+        }
+      >
+        {(rows) => (
+          <Table<IndexDocuments["documents"][number]>
+            label="Documents"
+            rows={rows}
+            idOf={({ source }) => source}
+            columns={[
+              {
+                id: "source",
+                title: "Source",
+                cell: ({ source }) => <span className={styles.source}>{source}</span>,
+              },
+              {
+                id: "chunks",
+                title: "Chunks",
+                isNumber: true,
+                cell: ({ chunks }) => <Count value={chunks} />,
+              },
+              { id: "size", title: "Size", isNumber: true, isExtra: true, cell: (one) => bytes(one.bytes) },
+              { id: "added", title: "Added", isExtra: true, cell: ({ addedAt }) => <Time at={addedAt} /> },
+              {
+                id: "actions",
+                title: "Actions",
+                isTitleHidden: true,
+                isNumber: true,
+                cell: ({ source }) => (
+                  <Button
+                    look="quiet"
+                    aria-label={`Remove ${source}`}
+                    disabled={!mayChange}
+                    onClick={() => setRemoved(source)}
+                  >
+                    Remove
+                  </Button>
+                ),
+              },
+            ]}
+            footer={<ShowMore pages={pages} />}
+          />
+        )}
+      </Loaded>
       {isAdding && <AddDialog index={index} onClose={() => setAdding(false)} />}
       {removed !== undefined && (
         <RemoveDialog index={index} source={removed} onClose={() => setRemoved(undefined)} />

@@ -28,7 +28,8 @@ export function marked(text: string, query: string): ShownChunk["parts"] {
   return text.split(pattern).flatMap((part, i) => (part === "" ? [] : [{ text: part, isMatch: i % 2 === 1 }]))
 }
 
-/** Scores have any scale: enough digits to tell neighbours apart. */
+/** Scores have any scale: enough digits to tell neighbours apart, of those that matter beside the best. */
 export function scoreText(score: number): string {
+  if (score > 0 && score < 0.001) return "< 0.001"
   return Math.abs(score) >= 100 ? score.toFixed(0) : score.toPrecision(3)
 }

@@ -159,7 +159,7 @@ function EventRow({ event, start, isOpen, onToggle, selected, onInspect, setAt }
           {event.type}
         </span>
         <span className={styles.node}>{names.ofEvent(event) ?? ""}</span>
-        <span className={styles.words}>{eventWords(event)}</span>
+        <span>{eventWords(event)}</span>
       </button>
       {isOpen && (
         <div className={styles.raw}>

@@ -23,7 +23,7 @@ export class NodeNames {
     const shown = new Set(authorGraph(model).nodes)
     for (const node of model.nodes) {
       const key = nodeKey(path, node.id)
-      this.#known.set(key, { title: node.title, isShown: shown.has(node) && !isInternal(specOf(node.id)) })
+      this.#known.set(key, { title: node.title, isShown: shown.has(node) && !isInternal(node as Spec) })
       if (node.nested !== undefined) this.#add(node.nested, key)
     }
   }

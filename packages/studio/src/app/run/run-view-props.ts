@@ -20,6 +20,8 @@ export interface RunViewProps {
 
 export interface InspectorProps extends RunViewProps {
   readonly row: Run | undefined
+  /** Nothing of the run has arrived yet. */
+  readonly isLoading: boolean
   /** Questions are answered here; false: the view beside it has the form. */
   readonly hasForms: boolean
   readonly onClose: () => void

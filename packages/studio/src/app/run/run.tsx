@@ -71,8 +71,9 @@ function RunScreen({ id }: { readonly id: string }) {
       </>
     )
   }
-  const status =
-    at === undefined ? (state === "loading" ? (row.data?.status ?? "running") : view.status) : view.status
+  const isLoading = state === "loading" && history.length === 0
+  // Until the events have arrived, the row knows best.
+  const status = isLoading ? row.data?.status : view.status
   const shared = { run: id, history, version, view, point, selection, select }
   return (
     <NamesContext.Provider value={names}>
@@ -81,7 +82,7 @@ function RunScreen({ id }: { readonly id: string }) {
           { name: "Runs", href: "/runs" },
           { name: row.data === undefined ? shortId(id) : `${row.data.workflow} ${shortId(id)}` },
         ]}
-        aside={<Status status={status} isChip />}
+        aside={status !== undefined && <Status status={status} isChip />}
       >
         {row.data !== undefined && <RunActions run={row.data} history={history} isPast={at !== undefined} />}
       </Bar>
@@ -104,7 +105,7 @@ function RunScreen({ id }: { readonly id: string }) {
           </Tabs>
           {state === "failed" && history.length === 0 ? (
             <Failure error={following.error} />
-          ) : state === "loading" && history.length === 0 ? (
+          ) : isLoading ? (
             <Loading lines={10} label="Loading events" />
           ) : chosen === "graph" ? (
             <RunGraph {...shared} model={model} error={graph.error} />
@@ -120,6 +121,7 @@ function RunScreen({ id }: { readonly id: string }) {
           <Inspector
             {...shared}
             row={row.data}
+            isLoading={isLoading}
             hasForms={chosen !== "chat"}
             onClose={() => (selection === undefined ? setInspectorOpen(false) : select(undefined))}
           />
@@ -135,7 +137,7 @@ function RunScreen({ id }: { readonly id: string }) {
           onForked={(created) => navigate(`/runs/${encodeURIComponent(created)}`)}
         />
       )}
-      <KeepTitle status={status} />
+      <KeepTitle status={status ?? ""} />
     </NamesContext.Provider>
   )
 }

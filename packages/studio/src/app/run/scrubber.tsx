@@ -26,8 +26,13 @@ export function Scrubber({ history, view, point, isLive, isEnded, setAt }: Scrub
   const { length } = history
   const move = (to: number) => setAt(to >= length && !isEnded ? undefined : Math.max(0, Math.min(length, to)))
   const step = (direction: 1 | -1) => move(stepFrom(history, point, direction))
-  const latest = useRef({ point, length, step, move })
-  latest.current = { point, length, step, move }
+  /** At the end, it plays from the beginning. */
+  const play = () => {
+    if (!isPlaying && point >= length) setAt(0)
+    setPlaying(!isPlaying)
+  }
+  const latest = useRef({ point, length, step, move, play })
+  latest.current = { point, length, step, move, play }
 
   useEffect(() => {
     if (!isPlaying) return
@@ -50,7 +55,7 @@ export function Scrubber({ history, view, point, isLive, isEnded, setAt }: Scrub
       else if (event.key === "ArrowRight") event.shiftKey ? now.move(now.point + 1) : now.step(1)
       else if (event.key === "Home") now.move(0)
       else if (event.key === "End") now.move(now.length)
-      else if (event.key === " " && target.closest("button, a") === null) setPlaying((playing) => !playing)
+      else if (event.key === " " && target.closest("button, a") === null) now.play()
       else return
       event.preventDefault()
     }
@@ -58,10 +63,6 @@ export function Scrubber({ history, view, point, isLive, isEnded, setAt }: Scrub
     return () => window.removeEventListener("keydown", onKey)
   }, [])
 
-  const play = () => {
-    if (!isPlaying && point >= length) setAt(0)
-    setPlaying(!isPlaying)
-  }
   const { commits, startedAt } = history.outline
   const at = point === 0 ? undefined : history.timeAt(point)
   // Every superstep, or of very many evenly chosen ones.

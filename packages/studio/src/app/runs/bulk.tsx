@@ -8,7 +8,7 @@ import { Field, Select } from "../ui/field.tsx"
 import { plural, shortId } from "../ui/format.ts"
 import { Failure, Loading } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
-import { ACTIONS, type Action, applies, bulkFilter, type ListFilter } from "./run-list.ts"
+import { ACTIONS, type Action, actionsFor, applies, bulkFilter, type ListFilter } from "./run-list.ts"
 import styles from "./runs.module.css"
 
 interface BulkDialogProps {
@@ -33,7 +33,9 @@ const WORDS: Readonly<Record<Action, string>> = {
 }
 
 export function BulkDialog({ runs, filter, onClose }: BulkDialogProps) {
-  const [action, setAction] = useState<Action>("cancel")
+  const actions =
+    runs === undefined ? actionsFor(filter) : ACTIONS.filter((one) => runs.some((run) => applies(one, run)))
+  const [action, setAction] = useState<Action>(actions[0] ?? "cancel")
   const [preview, setPreview] = useState<Preview>()
   const [results, setResults] = useState<BulkResult["results"]>()
   const [isBusy, setBusy] = useState(false)
@@ -55,7 +57,7 @@ export function BulkDialog({ runs, filter, onClose }: BulkDialogProps) {
       return
     }
     const aborter = new AbortController()
-    const body = { action, filter: bulkFilter(filter, openedAt), dryRun: true }
+    const body = { action, filter: bulkFilter(action, filter, openedAt), dryRun: true }
     client.request("POST /v1/runs/bulk", { body, signal: aborter.signal }).then(
       ({ data }) => setPreview({ rows: data.results, more: data.more }),
       (problem: unknown) => aborter.signal.aborted || setError(problem),
@@ -73,7 +75,7 @@ export function BulkDialog({ runs, filter, onClose }: BulkDialogProps) {
         for (let more = true; more && isOpen.current; ) {
           const body = {
             action,
-            filter: bulkFilter(filter, openedAt),
+            filter: bulkFilter(action, filter, openedAt),
             ...(cursor !== undefined && { cursor }),
           }
           const { data } = await client.request("POST /v1/runs/bulk", { body })
@@ -129,7 +131,7 @@ export function BulkDialog({ runs, filter, onClose }: BulkDialogProps) {
               label="Action"
               value={action}
               onChange={(value) => setAction(value as Action)}
-              options={ACTIONS.map((one) => [one, WORDS[one]] as const)}
+              options={actions.map((one) => [one, WORDS[one]] as const)}
             />
           )}
         </Field>

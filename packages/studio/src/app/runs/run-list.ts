@@ -132,7 +132,7 @@ export const ACTIONS = ["cancel", "pause", "resume", "retry", "rerun", "delete"]
 export type Action = (typeof ACTIONS)[number]
 
 /** What the server's bulk actions apply to, so that a dry run over chosen rows says the same. */
-export function applies(action: Action, run: Run): boolean {
+export function applies(action: Action, run: Pick<Run, "status">): boolean {
   const { status } = run
   if (action === "cancel") return !hasEnded(run)
   if (action === "pause") return status === "queued" || status === "running" || status === "waiting"
@@ -170,12 +170,25 @@ export function isFiltered(filter: ListFilter): boolean {
   return Object.values(filter).some((value) => value !== undefined)
 }
 
-/** Of the list's filter, what a bulk action takes. */
-export function bulkFilter({ workflow, status, label, thread, text, ...times }: ListFilter, now: number) {
+/** The statuses of the filter that the action applies to; undefined: the filter names none. */
+function statusesFor(action: Action, { status }: ListFilter): readonly Run["status"][] | undefined {
+  const named = status?.split(",") as Run["status"][] | undefined
+  return named?.filter((one) => applies(action, { status: one }))
+}
+
+/** Actions that may apply to runs of the filter. */
+export function actionsFor(filter: ListFilter): readonly Action[] {
+  return ACTIONS.filter((action) => statusesFor(action, filter)?.length !== 0)
+}
+
+/** Of the list's filter, what a bulk action takes: it is refused for statuses that it does not apply to. */
+export function bulkFilter(action: Action, filter: ListFilter, now: number) {
+  const { workflow, status: _, label, thread, text, ...times } = filter
+  const status = statusesFor(action, filter)
   return {
     ...timesAt(times, now),
     ...(workflow !== undefined && { workflow }),
-    ...(status !== undefined && { status: status.split(",") as Run["status"][] }),
+    ...(status !== undefined && { status: [...status] }),
     ...(label !== undefined && {
       labels: Object.fromEntries(
         label.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),

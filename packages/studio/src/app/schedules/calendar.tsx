@@ -68,8 +68,9 @@ export function Calendar({ onOpen }: { readonly onOpen: (id: string) => void }) 
             data-empty={entries.length === 0 || undefined}
           >
             <h2>
+              {isToday && "Today, "}
               <span className={styles.weekday}>{NAMES[i % 7]} </span>
-              {isToday ? `Today, ${date.slice(5)}` : date.slice(5)}
+              {date.slice(5)}
             </h2>
             <ul>
               {entries.slice(0, MAX_SHOWN).map(({ schedule: { id, workflow }, at, times }) => (

@@ -10,7 +10,7 @@ import { Button, IconButton } from "../ui/button.tsx"
 import { Time } from "../ui/figures.tsx"
 import { exact, localTime } from "../ui/format.ts"
 import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty, Failure, Loading, ShowMore } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { Table, type TableColumn } from "../ui/table.tsx"
 import { Tabs } from "../ui/tabs.tsx"
@@ -85,15 +85,7 @@ export default function Schedules() {
           columns={columnsOf(mayChange, (s) => setAddress({ s }))}
           rows={list}
           idOf={({ id }) => id}
-          footer={
-            pages.hasNextPage && (
-              <p className={parts.more}>
-                <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-                  Show more
-                </Button>
-              </p>
-            )
-          }
+          footer={<ShowMore pages={pages} />}
         />
       )}
       {open !== undefined && (

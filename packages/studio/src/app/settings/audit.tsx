@@ -3,19 +3,19 @@ import type { AuditEntry } from "@superstep/client"
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { useMay, useMe } from "../api/queries.ts"
 import { client } from "../api/session.ts"
-import { NeedsRole } from "../frame/needs-role.tsx"
+import { Who } from "../frame/who.tsx"
 import { Button } from "../ui/button.tsx"
 import { Time } from "../ui/figures.tsx"
-import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty, ShowMore } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { Table, type TableColumn } from "../ui/table.tsx"
 import { auditPath } from "./key-draft.ts"
+import { Listed } from "./listed.tsx"
 import styles from "./settings.module.css"
 
 const COLUMNS: readonly TableColumn<AuditEntry>[] = [
   { id: "at", title: "When", cell: ({ at }) => <Time at={at} /> },
-  { id: "who", title: "Who", cell: ({ who }) => <code className={styles.who}>{who}</code> },
+  { id: "who", title: "Who", cell: ({ who }) => <Who id={who} /> },
   { id: "tenant", title: "Tenant", isExtra: true, cell: ({ tenant }) => tenant ?? "" },
   {
     id: "what",
@@ -54,12 +54,9 @@ export function AuditLog() {
   })
   const entries = pages.data?.pages.flatMap((page) => page.entries)
   return (
-    <>
-      <div className={styles.lead}>
-        <p>
-          Every authenticated request that may change something: the route and its parameters, never a body.
-          Entries are kept for 90 days, unless the server is configured otherwise.
-        </p>
+    <Listed
+      about="Every authenticated request that may change something: the route and its parameters, never a body. Entries are kept for 90 days, unless the server is configured otherwise."
+      action={
         <Button
           icon="loop"
           disabled={!mayRead}
@@ -68,35 +65,27 @@ export function AuditLog() {
         >
           Reload
         </Button>
-        <NeedsRole needs="admin" to="read the audit log" />
-      </div>
-      {!mayRead ? null : pages.isError && entries === undefined ? (
-        <Failure error={pages.error} retry={() => void pages.refetch()} />
-      ) : entries === undefined ? (
-        <Loading lines={8} />
-      ) : entries.length === 0 ? (
+      }
+      needs="admin"
+      to="read the audit log"
+      query={{ ...pages, data: entries }}
+      empty={
         <Empty icon="runs" title="The audit log is empty">
           {me?.authenticated === false
             ? "The server has no keys, so nobody is authenticated. Create a key to know who does what."
             : "Nobody has changed anything yet."}
         </Empty>
-      ) : (
+      }
+    >
+      {(rows) => (
         <Table
           label="Audit log"
           columns={COLUMNS}
-          rows={entries.map((entry, i) => ({ ...entry, id: `${entry.at} ${i}` }))}
+          rows={rows.map((entry, i) => ({ ...entry, id: `${entry.at} ${i}` }))}
           idOf={(entry) => (entry as AuditEntry & { id: string }).id}
-          footer={
-            pages.hasNextPage && (
-              <p className={parts.more}>
-                <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-                  Show more
-                </Button>
-              </p>
-            )
-          }
+          footer={<ShowMore pages={pages} />}
         />
       )}
-    </>
+    </Listed>
   )
 }

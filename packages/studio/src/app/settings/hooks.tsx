@@ -4,26 +4,25 @@ import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useMay, useWorkflows } from "../api/queries.ts"
 import { client, queries } from "../api/session.ts"
-import { NeedsRole } from "../frame/needs-role.tsx"
 import { Button } from "../ui/button.tsx"
 import { Confirm } from "../ui/confirm.tsx"
-import { Copy } from "../ui/copy.tsx"
+import { copyText } from "../ui/copy.tsx"
 import { Field, Select, TextInput } from "../ui/field.tsx"
 import { Time } from "../ui/figures.tsx"
 import { FormDialog } from "../ui/form-dialog.tsx"
 import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { Table, type TableColumn } from "../ui/table.tsx"
 import { toast, toastProblem } from "../ui/toast.tsx"
+import { Listed } from "./listed.tsx"
 import { showSecret } from "./new-secret.tsx"
-import styles from "./settings.module.css"
 
 export function Hooks() {
   const mayManage = useMay("author")
   const [isCreating, setCreating] = useState(false)
   const [deleting, setDeleting] = useState<Hook>()
-  const { data, isError, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ["hooks"],
     enabled: mayManage,
     refetchInterval: 5_000,
@@ -32,24 +31,24 @@ export function Hooks() {
   })
   return (
     <>
-      <div className={styles.lead}>
-        <p>A hook is an address at which another service starts runs. The server checks who calls it.</p>
-        <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setCreating(true)}>
-          New hook
-        </Button>
-        <NeedsRole needs="author" to="see and manage hooks" />
-      </div>
-      {!mayManage ? null : isError && data === undefined ? (
-        <Failure error={error} retry={() => void refetch()} />
-      ) : data === undefined ? (
-        <Loading lines={5} />
-      ) : data.length === 0 ? (
-        <Empty icon="inbox" title="No hooks yet">
-          Let GitHub, Stripe, Slack or your own service start a workflow with each of its webhooks.
-        </Empty>
-      ) : (
-        <Table label="Hooks" columns={columnsOf(setDeleting)} rows={data} idOf={({ id }) => id} />
-      )}
+      <Listed
+        about="A hook is an address at which another service starts runs. The server checks who calls it."
+        action={
+          <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setCreating(true)}>
+            New hook
+          </Button>
+        }
+        needs="author"
+        to="see and manage hooks"
+        query={query}
+        empty={
+          <Empty icon="inbox" title="No hooks yet">
+            Let GitHub, Stripe, Slack or your own service start a workflow with each of its webhooks.
+          </Empty>
+        }
+      >
+        {(rows) => <Table label="Hooks" columns={columnsOf(setDeleting)} rows={rows} idOf={({ id }) => id} />}
+      </Listed>
       {isCreating && <HookForm onClose={() => setCreating(false)} />}
       {deleting !== undefined && (
         <Confirm
@@ -110,9 +109,13 @@ function columnsOf(onDelete: (hook: Hook) => void): readonly TableColumn<Hook>[]
       isNumber: true,
       cell: (hook) => (
         <span className={parts.actions}>
-          <Copy what={`the address of ${hook.name}`} text={() => hook.url}>
+          <Button
+            look="quiet"
+            aria-label={`Copy the address of ${hook.name}`}
+            onClick={() => void copyText(hook.url, `the address of ${hook.name}`)}
+          >
             Copy address
-          </Copy>
+          </Button>
           <Button
             look="quiet"
             aria-label={`${hook.enabled ? "Disable" : "Enable"} ${hook.name}`}

@@ -70,8 +70,8 @@ export function KeyForm({ isFirst, onClose }: { readonly isFirst: boolean; reado
       </div>
       {field("workflows", "Workflows (optional)", "Names, separated by commas. Empty: all.")}
       <div className={parts.pair}>
-        {field("usd", "Budget in $ (optional)")}
-        {field("tokens", "Budget in tokens (optional)")}
+        {field("usd", "Budget in $", "Empty: none.")}
+        {field("tokens", "Budget in tokens", "Empty: none.")}
         <Field label="Budget for">
           {(props) => (
             <Select

@@ -4,21 +4,21 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useMay, useMe } from "../api/queries.ts"
 import { client, keepSession, queries } from "../api/session.ts"
-import { NeedsRole } from "../frame/needs-role.tsx"
+import { keyOf } from "../frame/who.tsx"
 import { Button } from "../ui/button.tsx"
 import { Chip } from "../ui/chip.tsx"
 import { Confirm } from "../ui/confirm.tsx"
 import { Field, Select } from "../ui/field.tsx"
 import { Time } from "../ui/figures.tsx"
 import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty, ShowMore } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { Table, type TableColumn } from "../ui/table.tsx"
 import { toast } from "../ui/toast.tsx"
 import { keyState, limitWords, sortedKeys } from "./key-draft.ts"
 import { KeyForm } from "./key-form.tsx"
+import { Listed } from "./listed.tsx"
 import { showSecret } from "./new-secret.tsx"
-import styles from "./settings.module.css"
 
 export function Keys() {
   const mayManage = useMay("admin")
@@ -36,44 +36,36 @@ export function Keys() {
   })
   const keys = pages.data?.pages.flatMap(({ keys: page }) => page)
   const close = () => setDialog(undefined)
-  const columns = columnsOf(me?.id, (kind, key) => setDialog({ kind, key }))
+  const own = keyOf(me?.id)
+  const columns = columnsOf(own, (kind, key) => setDialog({ kind, key }))
   return (
     <>
-      <div className={styles.lead}>
-        <p>
-          A key identifies a person or a program. Until a store has its first key, the server answers this
-          machine only, and everybody there may do everything.
-        </p>
-        <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setDialog({ kind: "new" })}>
-          New key
-        </Button>
-        <NeedsRole needs="admin" to="see and manage keys" />
-      </div>
-      {!mayManage ? null : pages.isError && keys === undefined ? (
-        <Failure error={pages.error} retry={() => void pages.refetch()} />
-      ) : keys === undefined ? (
-        <Loading lines={6} />
-      ) : keys.length === 0 ? (
-        <Empty icon="lock" title="No keys yet">
-          With the first key, every request needs one. This page then signs in with it.
-        </Empty>
-      ) : (
-        <Table
-          label="API keys"
-          columns={columns}
-          rows={sortedKeys(keys, Date.now())}
-          idOf={({ id }) => id}
-          footer={
-            pages.hasNextPage && (
-              <p className={parts.more}>
-                <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-                  Show more
-                </Button>
-              </p>
-            )
-          }
-        />
-      )}
+      <Listed
+        about="A key identifies a person or a program. Until a store has its first key, the server answers this machine only, and everybody there may do everything."
+        action={
+          <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setDialog({ kind: "new" })}>
+            New key
+          </Button>
+        }
+        needs="admin"
+        to="see and manage keys"
+        query={{ ...pages, data: keys }}
+        empty={
+          <Empty icon="lock" title="No keys yet">
+            With the first key, every request needs one. This page then signs in with it.
+          </Empty>
+        }
+      >
+        {(rows) => (
+          <Table
+            label="API keys"
+            columns={columns}
+            rows={sortedKeys(rows, Date.now())}
+            idOf={({ id }) => id}
+            footer={<ShowMore pages={pages} />}
+          />
+        )}
+      </Listed>
       {dialog?.kind === "new" && (
         <KeyForm isFirst={keys?.length === 0 && me?.authenticated === false} onClose={close} />
       )}
@@ -81,7 +73,7 @@ export function Keys() {
         <RotateDialog apiKey={dialog.key} onClose={close} />
       )}
       {dialog?.kind === "revoke" && dialog.key !== undefined && (
-        <RevokeDialog apiKey={dialog.key} isOwn={dialog.key.id === me?.id} onClose={close} />
+        <RevokeDialog apiKey={dialog.key} isOwn={dialog.key.id === own} onClose={close} />
       )}
     </>
   )

@@ -5,6 +5,7 @@ import { serverUrl } from "../api/session.ts"
 import { useAddress } from "../frame/address.ts"
 import { Bar } from "../frame/frame.tsx"
 import { chooseTheme, chosenTheme, type Theme } from "../frame/theme.ts"
+import { Who } from "../frame/who.tsx"
 import { Field, Select } from "../ui/field.tsx"
 import parts from "../ui/parts.module.css"
 import { Failure, Loading } from "../ui/states.tsx"
@@ -71,7 +72,7 @@ function Studio() {
               setTheme(value as Theme)
             }}
             options={[
-              ["system", "As the system has it"],
+              ["system", "Match the system"],
               ["light", "Light"],
               ["dark", "Dark"],
             ]}
@@ -85,11 +86,13 @@ function Studio() {
         </dd>
         <dt>You are</dt>
         <dd>
-          {me === undefined
-            ? "–"
-            : me.authenticated
-              ? me.id
-              : "anybody on this machine: the server has no keys"}
+          {me === undefined ? (
+            "–"
+          ) : me.authenticated ? (
+            <Who id={me.id} />
+          ) : (
+            "anybody on this machine: the server has no keys"
+          )}
         </dd>
         <dt>Role</dt>
         <dd>{me?.role ?? "–"}</dd>

@@ -10,7 +10,7 @@ import { Dialog } from "../ui/dialog.tsx"
 import { Time } from "../ui/figures.tsx"
 import { plural } from "../ui/format.ts"
 import parts from "../ui/parts.module.css"
-import { Failure, Loading } from "../ui/states.tsx"
+import { Failure, Loading, ShowMore } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { toast, toastProblem } from "../ui/toast.tsx"
 import { showSecret } from "./new-secret.tsx"
@@ -155,11 +155,7 @@ function Deliveries({ webhook }: { readonly webhook: string }) {
           </li>
         ))}
       </ul>
-      {pages.hasNextPage && (
-        <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-          Show more
-        </Button>
-      )}
+      <ShowMore pages={pages} />
     </>
   )
 }

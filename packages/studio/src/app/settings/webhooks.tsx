@@ -5,14 +5,13 @@ import { useState } from "react"
 import { useMay } from "../api/queries.ts"
 import { client } from "../api/session.ts"
 import { useAddress } from "../frame/address.ts"
-import { NeedsRole } from "../frame/needs-role.tsx"
 import { Button } from "../ui/button.tsx"
 import { Time } from "../ui/figures.tsx"
 import parts from "../ui/parts.module.css"
-import { Empty, Failure, Loading } from "../ui/states.tsx"
+import { Empty } from "../ui/states.tsx"
 import { Status } from "../ui/status.tsx"
 import { Table, type TableColumn } from "../ui/table.tsx"
-import styles from "./settings.module.css"
+import { Listed } from "./listed.tsx"
 import { WebhookDrawer } from "./webhook-drawer.tsx"
 import { WebhookForm } from "./webhook-form.tsx"
 
@@ -20,43 +19,42 @@ export function Webhooks() {
   const [params, setAddress] = useAddress()
   const mayManage = useMay("author")
   const [isCreating, setCreating] = useState(false)
-  const { data, isError, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ["webhooks"],
     enabled: mayManage,
     refetchInterval: 3_000,
     queryFn: async ({ signal }) =>
       (await client.request("GET /v1/webhooks", { query: { limit: 200 }, signal })).data.webhooks,
   })
-  const open = data?.find(({ id }) => id === params.get("hook"))
+  const open = query.data?.find(({ id }) => id === params.get("hook"))
   return (
     <>
-      <div className={styles.lead}>
-        <p>
-          The server sends events of runs to your addresses, signed as Standard Webhooks, and repeats what
-          fails.
-        </p>
-        <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setCreating(true)}>
-          New webhook
-        </Button>
-        <NeedsRole needs="author" to="see and manage webhooks" />
-      </div>
-      {!mayManage ? null : isError && data === undefined ? (
-        <Failure error={error} retry={() => void refetch()} />
-      ) : data === undefined ? (
-        <Loading lines={5} />
-      ) : data.length === 0 ? (
-        <Empty icon="inbox" title="No webhooks yet">
-          A webhook tells your service when a run ends, a question opens, and more. Its deliveries are listed
-          here.
-        </Empty>
-      ) : (
-        <Table
-          label="Webhooks"
-          columns={columnsOf((hook) => setAddress({ hook }))}
-          rows={data}
-          idOf={({ id }) => id}
-        />
-      )}
+      <Listed
+        about="The server sends events of runs to your addresses, signed as Standard Webhooks, and repeats what fails."
+        action={
+          <Button icon="plus" look="primary" disabled={!mayManage} onClick={() => setCreating(true)}>
+            New webhook
+          </Button>
+        }
+        needs="author"
+        to="see and manage webhooks"
+        query={query}
+        empty={
+          <Empty icon="inbox" title="No webhooks yet">
+            A webhook tells your service when a run ends, a question opens, and more. Its deliveries are
+            listed here.
+          </Empty>
+        }
+      >
+        {(rows) => (
+          <Table
+            label="Webhooks"
+            columns={columnsOf((hook) => setAddress({ hook }))}
+            rows={rows}
+            idOf={({ id }) => id}
+          />
+        )}
+      </Listed>
       {open !== undefined && <WebhookDrawer webhook={open} onClose={() => setAddress({ hook: undefined })} />}
       {isCreating && <WebhookForm onClose={() => setCreating(false)} />}
     </>

@@ -1,6 +1,6 @@
 /**
  * A JSON value as rows for a tree: only what is unfolded becomes rows, and a page of a large list at a time, so that a value of
- * any size costs what is visible. Search finds paths and unfolds the way to them.
+ * any size costs what is visible. A search leaves what it found, and the way to it.
  */
 
 export interface TreeRow {
@@ -24,6 +24,8 @@ export interface TreeState {
   readonly open: ReadonlySet<string>
   /** How many entries of a list are shown, where it is not the first page. */
   readonly shown: ReadonlyMap<string, number>
+  /** Nothing but these paths. */
+  readonly only?: ReadonlySet<string>
 }
 
 function sizeOf(value: unknown): number | undefined {
@@ -40,10 +42,12 @@ export function rowsOf(value: unknown, state: TreeState): TreeRow[] {
     const isWhole = path === "" && isOpen
     if (!isWhole) rows.push({ path, depth, key, value: one, size, isOpen })
     if (!isOpen || typeof one !== "object" || one === null) return
-    const limit = state.shown.get(path) ?? PAGE
-    const entries = Object.entries(one).slice(0, limit)
+    const limit = state.only === undefined ? (state.shown.get(path) ?? PAGE) : size
     const below = isWhole ? 0 : depth + 1
-    for (const [name, child] of entries) add(child, name, `${path}/${escaped(name)}`, below)
+    for (const [name, child] of Object.entries(one).slice(0, limit)) {
+      const place = `${path}/${escaped(name)}`
+      if (state.only?.has(place) !== false) add(child, name, place, below)
+    }
     if (size > limit) {
       rows.push({
         path: `${path}/…`,
@@ -85,9 +89,8 @@ export function search(
   const wanted = text.toLowerCase()
   const found = new Set<string>()
   const open = new Set<string>()
-  const shown = new Map<string, number>()
   let visited = 0
-  const walk = (one: unknown, key: string, path: string, above: readonly string[], index: number): void => {
+  const walk = (one: unknown, key: string, path: string, above: readonly string[]): void => {
     if (found.size >= MAX_FOUND || visited++ > MAX_SEARCHED) return
     const isHit =
       key.toLowerCase().includes(wanted) ||
@@ -95,17 +98,13 @@ export function search(
     if (isHit) {
       found.add(path)
       for (const parent of above) open.add(parent)
-      const parent = above.at(-1)
-      if (parent !== undefined) shown.set(parent, Math.max(shown.get(parent) ?? PAGE, index + 1))
     }
     if (typeof one !== "object" || one === null) return
     const inside = [...above, path]
-    for (const [i, [name, child]] of Object.entries(one).entries()) {
-      walk(child, name, `${path}/${escaped(name)}`, inside, i)
-    }
+    for (const [name, child] of Object.entries(one)) walk(child, name, `${path}/${escaped(name)}`, inside)
   }
-  walk(value, "", "", [], 0)
-  return { found, state: { open, shown } }
+  walk(value, "", "", [])
+  return { found, state: { open, shown: new Map(), only: new Set([...open, ...found]) } }
 }
 
 function escaped(key: string): string {

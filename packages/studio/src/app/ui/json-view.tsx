@@ -32,12 +32,8 @@ function Tree({ value, name, isBare }: Required<JsonViewProps>) {
   const [state, setState] = useState<TreeState>(() => ({ open: firstOpen(value), shown: new Map() }))
   const [query, setQuery] = useState("")
   const results = useMemo(() => (query === "" ? undefined : search(value, query)), [value, query])
-  const shownState = useMemo(
-    () =>
-      results === undefined ? state : { open: new Set([...results.state.open]), shown: results.state.shown },
-    [state, results],
-  )
-  const rows = useMemo(() => rowsOf(value, shownState), [value, shownState])
+  const shown = results?.state ?? state
+  const rows = useMemo(() => rowsOf(value, shown), [value, shown])
   const [active, setActive] = useState("")
   const list = useRef<HTMLDivElement>(null)
   const toggle = (path: string, isOpen: boolean) => {

@@ -1,5 +1,6 @@
 /** What a part of a page shows when it has no data: nothing there yet, still loading, or an error. Each has the final size. */
 import type { ReactNode } from "react"
+import { isUnanswered } from "../api/connection.ts"
 import { Button } from "./button.tsx"
 import { Icon, type IconName } from "./icon.tsx"
 import styles from "./states.module.css"
@@ -51,7 +52,7 @@ export function Failure({
 }) {
   const { title, detail, icon, isBad } = failureText(error)
   return (
-    <div className={styles.state} role="alert">
+    <div className={styles.state} role="alert" data-unanswered={isUnanswered(error) || undefined}>
       <span className={`${styles.icon} ${isBad ? styles.bad : ""}`}>
         <Icon name={icon} size={20} />
       </span>
@@ -59,6 +60,47 @@ export function Failure({
       <div className={styles.text}>{detail}</div>
       {retry !== undefined && isBad && <Button onClick={retry}>Try again</Button>}
     </div>
+  )
+}
+
+interface LoadedProps<Data> {
+  /** What a query returns. */
+  readonly query: {
+    readonly data: Data | undefined
+    readonly isError: boolean
+    readonly error: unknown
+    readonly refetch: () => unknown
+  }
+  /** As high as what will be here. */
+  readonly lines: number
+  /** Instead of a list without entries. */
+  readonly empty?: ReactNode
+  readonly children: (data: Data) => ReactNode
+}
+
+/** What was asked for. Until it is there, lines in its place; if it cannot be had, why. What was there before stays. */
+export function Loaded<Data>({ query, lines, empty, children }: LoadedProps<Data>) {
+  const { data, isError, error, refetch } = query
+  if (data === undefined)
+    return isError ? <Failure error={error} retry={() => void refetch()} /> : <Loading lines={lines} />
+  return empty !== undefined && Array.isArray(data) && data.length === 0 ? empty : children(data)
+}
+
+interface PagesProps {
+  readonly hasNextPage: boolean
+  readonly isFetchingNextPage: boolean
+  readonly fetchNextPage: () => unknown
+}
+
+/** Below a list that has more pages. */
+export function ShowMore({ pages }: { readonly pages: PagesProps }) {
+  if (!pages.hasNextPage) return null
+  return (
+    <p className={styles.more}>
+      <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+        Show more
+      </Button>
+    </p>
   )
 }
 

@@ -4,7 +4,7 @@ import { ranked } from "../frame/palette-entries.ts"
 import { activity } from "../home/activity.ts"
 import { approvalOf, choicesOf, handOffOf } from "../inbox/open-request.ts"
 import { changesBetween } from "../run/inspector/state-diff.ts"
-import { applies, bulkFilter, filterOf, mergeRuns, whereItIs } from "../runs/run-list.ts"
+import { ACTIONS, actionsFor, applies, bulkFilter, filterOf, mergeRuns, whereItIs } from "../runs/run-list.ts"
 import { rangeOf, timesAt } from "../runs/time-range.ts"
 import { brief, bytes, duration, localTime, money, plural, relative, short } from "./format.ts"
 import { firstOpen, rowsOf, search } from "./json-tree.ts"
@@ -74,7 +74,14 @@ test("new runs are announced, known ones are renewed in their place", () => {
 test("the filter of the address is the filter of the API", () => {
   const filter = filterOf(new URLSearchParams("status=failed,limit&label=team=a&label=broken&text=x"))
   expect(filter).toMatchObject({ status: "failed,limit", label: ["team=a"], text: "x", workflow: undefined })
-  expect(bulkFilter(filter, 0)).toEqual({ status: ["failed", "limit"], labels: { team: "a" }, text: "x" })
+  const rest = { labels: { team: "a" }, text: "x" }
+  expect(bulkFilter("retry", filter, 0)).toEqual({ status: ["failed", "limit"], ...rest })
+  // The server refuses an action for statuses that it is not for; what cannot apply is not offered.
+  expect(actionsFor(filter)).toEqual(["retry", "rerun", "delete"])
+  const stuck = filterOf(new URLSearchParams("status=failed,quarantined"))
+  expect(bulkFilter("retry", stuck, 0)).toEqual({ status: ["failed"] })
+  expect(actionsFor(stuck)).toContain("cancel")
+  expect(actionsFor(filterOf(new URLSearchParams()))).toEqual(ACTIONS)
 })
 
 test("a time in the address is a time before now, or a local one", () => {
@@ -86,7 +93,9 @@ test("a time in the address is a time before now, or a local one", () => {
   expect(between).toBe("since=2026-11-18T11:59&until=2026-11-18T12:00")
   expect(at(between)).toEqual({ since: now - 60_000, until: now })
   expect(at("since=yesterday&until=")).toEqual({})
-  expect(bulkFilter(filterOf(new URLSearchParams("since=1h")), now)).toEqual({ since: now - 3_600_000 })
+  expect(bulkFilter("delete", filterOf(new URLSearchParams("since=1h")), now)).toEqual({
+    since: now - 3_600_000,
+  })
   expect(["", "since=1h", between].map((query) => rangeOf(filterOf(new URLSearchParams(query))))).toEqual([
     "",
     "1h",
@@ -145,6 +154,8 @@ test("a schema that is no schema is a field of JSON", () => {
 test("approvals are recognised, and only short choices become buttons", () => {
   const data = { kind: "tool-approval", agent: "clerk", tool: "pay", args: { to: "Ada", amount: 5 } }
   expect(approvalOf({ data })).toMatchObject({ agent: "clerk", tool: "pay", schema: { type: "object" } })
+  expect(approvalOf({ data })?.canAlways).toBe(false)
+  expect(approvalOf({ data, schema: { properties: { always: { type: "boolean" } } } })?.canAlways).toBe(true)
   expect(approvalOf({ data: { kind: "other" } })).toBeUndefined()
   expect(choicesOf({ schema: { enum: ["yes", "no"] } })).toEqual(["yes", "no"])
   expect(choicesOf({ schema: { enum: Array.from({ length: 9 }, (_, i) => i) } })).toBeUndefined()
@@ -162,7 +173,14 @@ test("a tree of a hundred thousand items has rows for one page", () => {
   expect(open.at(-2)?.more).toBe(99_900)
   const { found, state } = search(value, "item 99999")
   expect([...found]).toEqual(["/list/99999"])
-  expect(rowsOf(value, state).at(-2)?.value).toBe("item 99999")
+  // Only what was found, and the way to it: also far behind, and below an item of a long list.
+  expect(rowsOf(value, state).map(({ path }) => path)).toEqual(["/list", "/list/99999"])
+  const deep = search(
+    { list: Array.from({ length: 5_000 }, (_, n) => ({ error: { text: `page ${n}` } })) },
+    "page 4321",
+  )
+  expect([...deep.found]).toEqual(["/list/4321/error/text"])
+  expect([...(deep.state.only ?? [])]).toContain("/list/4321/error")
 })
 
 test("differences of values and texts are the smallest that tell them apart", () => {
@@ -189,6 +207,12 @@ test("the palette finds every word, best at the start of a title", () => {
   ]
   expect(ranked(entries, "art").map(({ id }) => id)).toEqual(["3", "1", "2"])
   expect(ranked(entries, "start art").map(({ id }) => id)).toEqual(["2"])
+  // The start of a word, also of what is beside the title, is better than the middle of one.
+  const others = [
+    { id: "4", title: "Start support", about: "Workflow" },
+    { id: "5", title: "storks-1", about: "article, waiting" },
+  ]
+  expect(ranked(others, "art").map(({ id }) => id)).toEqual(["5", "4"])
 })
 
 test("activity counts every run once", () => {

@@ -28,10 +28,25 @@ describe("a tool that is always allowed in a run", () => {
     expect([code, stdout]).toEqual([0, "Two.\n"])
     const events = (await superstep(["runs", "events", "r", "--json"], io)).stdout.trim().split("\n")
     const answers = events.map((line) => JSON.parse(line)).filter(({ type }) => type === "request.answered")
-    expect(answers.map(({ by, value }) => [by, value])).toEqual([
-      ["ada", { approve: true, always: true }],
-      ["ada (always allowed)", { approve: true }],
-    ])
+    expect(answers.map(({ by, value }) => [by, value])).toEqual([["ada", { approve: true, always: true }]])
+  })
+
+  it("is asked for once at the terminal, also if several calls wait", async () => {
+    const calls = "{ name: shell, args: { cmd: 'echo a' } }, { name: shell, args: { cmd: 'echo b' } }"
+    const script = `clerk:\n  - { tool_calls: [${calls}] }\n  - One.\n  - { tool_calls: [${calls}] }\n  - Two.\n`
+    const io = testIo({
+      files: { ...files, "script.yaml": script },
+      terminals: ["stdin", "stdout", "stderr"],
+      env: { NO_COLOR: "1" },
+    })
+    const ended = superstep(["run", "flow.yaml", "Go", "--run-id", "r", ...model], io)
+    await io.seen("always allow")
+    const UP = "\x1B[A"
+    io.stdin.write(UP)
+    io.stdin.write("\r")
+    expect((await ended).code).toBe(0)
+    const answers = (await superstep(["runs", "events", "r"], io)).stdout.match(/request\.answered/g)
+    expect(answers).toHaveLength(2)
   })
 
   it("is asked for again where a hook has a person decide", async () => {

@@ -5,14 +5,7 @@ import type { Json, Workflow } from "@superstep/engine"
 import { graphData } from "@superstep/engine/core"
 import { Argument, Command, Option } from "commander"
 import type { Cli } from "../cli.ts"
-import {
-  complete,
-  type DefinitionFlags,
-  definitionFlags,
-  helpText,
-  type StoreFlags,
-  storeFlags,
-} from "../flags.ts"
+import { complete, type DefinitionFlags, fileFlags, helpText, type StoreFlags, storeFlags } from "../flags.ts"
 import { isModule, withWorkflow } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
 import { writeFile } from "../print/output-file.ts"
@@ -43,7 +36,7 @@ function graphCommand(cli: Cli): Command {
     .addOption(new Option("--format <format>", "draw in this format").choices(FORMATS))
     .option("--json", "print the graph as data: nodes, edges and channels, with nested workflows")
     .action((file: string, flags: GraphFlags) => graph(file, flags, cli))
-  return complete(command, [outFlags, definitionFlags, storeFlags], "superstep graph story.yaml")
+  return complete(command, [outFlags, fileFlags, storeFlags], "superstep graph story.yaml")
 }
 
 async function graph(file: string, flags: GraphFlags, cli: Cli): Promise<void> {
@@ -96,7 +89,7 @@ function ejectCommand(cli: Cli): Command {
     .action((file: string, flags: EjectFlags) => eject(file, flags, cli))
   return complete(
     command,
-    [outFlags, definitionFlags, storeFlags],
+    [outFlags, fileFlags, storeFlags],
     "superstep eject story.yaml --out story.ts && superstep run story.ts",
   )
 }

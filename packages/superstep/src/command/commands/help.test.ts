@@ -70,3 +70,9 @@ test.each([
   const said = stderr.replace(/\s+/g, " ")
   expect(said).toContain(`superstep: Unknown command "superstep ${command} ${word}". Available: ${names}`)
 })
+
+test("commands that run nothing offer no label for a run", async () => {
+  for (const command of ["validate", "graph", "eject", "apply", "diff"])
+    expect((await superstep([command, "--help"])).stdout).not.toContain("--label")
+  expect((await superstep(["run", "--help"])).stdout).toContain("--label")
+})

@@ -11,7 +11,7 @@ import { type OpenStore, onStore, storeFlagOf, withStore } from "../open/store.t
 import { canReopenWorkflow } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
 import { storedNames } from "../print/node-names.ts"
-import { expectedAnswer, printQuestion } from "../print/question.ts"
+import { askedAt, expectedAnswer, printQuestion } from "../print/question.ts"
 import { liveHolder } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId, typedId } from "../run/find-run.ts"
@@ -49,7 +49,7 @@ async function list({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Pro
   for (const [i, request] of shown.entries()) {
     if (i > 0) out.line()
     const run = flags.verbose ? undefined : await store.run(request.runId)
-    const node = run === undefined ? request.node : (await storedNames(store, run)).title(request.node)
+    const node = run === undefined ? request.node : askedAt(request, await storedNames(store, run))
     printQuestion(out, { ...request, node }, { now, storeFlag: storeFlagOf(flags) })
   }
   if (found.length > limit && !quiet) err.line(err.paint.dim(`More results: --limit ${limit * 5}`))

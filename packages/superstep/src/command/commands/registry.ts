@@ -25,7 +25,7 @@ import { type Cli, EXIT } from "../cli.ts"
 import {
   complete,
   type DefinitionFlags,
-  definitionFlags,
+  fileFlags,
   type OutputFlags,
   outputFlags,
   type StoreFlags,
@@ -54,7 +54,7 @@ function applyCommand(cli: Cli): Command {
     .action((files: string[], flags: FileFlags) => apply(cli, files, flags))
   return complete(
     command,
-    [definitionFlags, storeFlags, outputFlags],
+    [fileFlags, storeFlags, outputFlags],
     "superstep apply support.json --agents agents.yaml",
     "The agents of --agents are stored too.",
   )
@@ -117,7 +117,7 @@ function diffCommand(cli: Cli): Command {
     .description("Show what applying a file would change in the store; exit with 1 if anything.")
     .argument("<file>", "a graph, or a file with agents and no workflow")
     .action(onStore(cli, diff))
-  return complete(command, [definitionFlags, storeFlags, outputFlags], "superstep diff support.json")
+  return complete(command, [fileFlags, storeFlags, outputFlags], "superstep diff support.json")
 }
 
 async function diff(cli: Cli, store: OpenStore, file: string, flags: FileFlags): Promise<void> {

@@ -297,6 +297,7 @@ describe("a workflow that cannot run", () => {
 
   it.each([
     ["no such kind", "mongo:x", 'Unknown store "mongo:x"'],
+    ["a path alone", "runs.db", "For a file, write --store sqlite:runs.db."],
     ["not a database", "sqlite:junk.db", "is not a SQLite database"],
     ["a folder", "sqlite:.", "is a folder"],
   ])("a store that cannot be opened is reported: %s", async (_, store, reason) => {

@@ -45,7 +45,9 @@ async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags
   const view = await viewOf(store, run.runId)
   const slots = await store.slots.ofRun(run.runId)
   if (flags.json) {
-    return out.line(jsonText({ ...runData(run, view), slots, status: await shownStatus(store, run) }))
+    const steps = stepsOf(view, await storedNames(store, run))
+    const status = await shownStatus(store, run)
+    return out.line(jsonText({ ...runData(run, view), steps, slots, status }))
   }
   const holder = await liveHolder(store, run)
   const names = flags.verbose ? NO_NAMES : await storedNames(store, run)
@@ -58,7 +60,7 @@ function runData(run: StoredRun, view: RunView) {
   const { input, error, outputs, state, usage, usageByAgent, usageByModel } = view
   return {
     ...{ runId, workflow, status, createdAt, updatedAt, thread, key, labels, forkOf, pinned },
-    ...{ startedAt, finishedAt, steps: stepsOf(view), supersteps },
+    ...{ startedAt, finishedAt, supersteps },
     ...{ input, outputs, state, error, usage, usageByAgent, usageByModel },
     nodes: nodesOf(view, updatedAt),
     requests: openRequests(view),
@@ -181,7 +183,8 @@ export function eventLine(
 function contentOf(event: RunEvent, { title }: NodeNames): string {
   switch (event.type) {
     case "run.started":
-      return `${event.workflow} with ${json(event.input)}`
+      // The workflow of steps that a definition has inside of a step has the id of that step.
+      return `${event.path.length === 0 ? event.workflow : title(event.workflow)} with ${json(event.input)}`
     case "run.forked":
       return `from ${event.from.runId} at record ${event.from.seq}`
     case "run.finished":

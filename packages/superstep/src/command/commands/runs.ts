@@ -17,6 +17,7 @@ import {
 import { type OpenStore, onStore, storeAddress, storeKeys } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
 import { age, counted, printTable, shortCost, shortTokens } from "../print/figures.ts"
+import { type NodeNames, storedNames } from "../print/node-names.ts"
 import { paintStatus, type ShownStatus, STATUSES, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
 import { findRun, findRuns, forEachRun, shortId, typedId } from "../run/find-run.ts"
 import { confirmed } from "../terminal/ask-person.ts"
@@ -149,14 +150,17 @@ interface RunFigures {
 
 /** One at a time: the journals of many runs may be large. */
 async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): AsyncGenerator<RunFigures> {
+  const known = new Map<string, NodeNames>()
   for (const run of runs) {
+    const names = known.get(run.graph) ?? (await storedNames(store, run))
+    known.set(run.graph, names)
     const view = await viewOf(store, run.runId).catch((error) => {
       // The run was removed in the meantime.
       if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
       throw error
     })
     if (view !== undefined)
-      yield { run, status: await shownStatus(store, run), steps: stepsOf(view), usage: view.usage }
+      yield { run, status: await shownStatus(store, run), steps: stepsOf(view, names), usage: view.usage }
   }
 }
 

@@ -8,7 +8,7 @@ import {
   helpText,
   type OutputFlags,
   outputFlags,
-  variableFlags,
+  valueFlags,
 } from "../flags.ts"
 import { embeddingsFlag } from "../open/document-index.ts"
 import {
@@ -41,7 +41,7 @@ function checkCommand(cli: Cli): Command {
     .action((file: string | undefined, flags: Flags) => check(file, flags, cli))
   return complete(
     command,
-    [sourceFlags, embeddingsFlag, cacheFlag, variableFlags, outputFlags],
+    [sourceFlags, embeddingsFlag, cacheFlag, valueFlags, outputFlags],
     "superstep sources check shop.yaml",
     "Exits with 1 if something is wrong.",
   )

@@ -4,7 +4,7 @@ import { resolve } from "node:path"
 import type { Diagnostic, Loaded } from "@superstep/engine/definitions"
 import { Command } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
-import { complete, type DefinitionFlags, definitionFlags, type OutputFlags, outputFlags } from "../flags.ts"
+import { complete, type DefinitionFlags, fileFlags, type OutputFlags, outputFlags } from "../flags.ts"
 import { isModule } from "../open/workflow.ts"
 import { printLoaded } from "../print/errors.ts"
 import { counted } from "../print/figures.ts"
@@ -17,7 +17,7 @@ function validateCommand(cli: Cli): Command {
     .description("Check definitions without running code, and report every problem.")
     .argument("<files...>", "YAML, JSON, or modules")
     .action((files: readonly string[], flags: Flags) => validate(files, flags, cli))
-  return complete(command, [definitionFlags, outputFlags], "superstep validate *.yaml")
+  return complete(command, [fileFlags, outputFlags], "superstep validate *.yaml")
 }
 
 async function validate(files: readonly string[], flags: Flags, cli: Cli): Promise<void> {

@@ -28,9 +28,12 @@ export function storeAddress(url = `sqlite:${DEFAULT_PATH}`, cwd: string): Store
   if (isPostgres(url)) return { kind: "postgres", url: withoutPassword(url) }
   const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
   if (path === undefined) {
-    throw usageError(
-      `Unknown store "${withoutPassword(url)}". Write --store sqlite:PATH or --store postgres://…, or --store memory: to keep nothing.`,
-    )
+    // A path alone is what people try first. One letter before the colon is a drive.
+    const isPath = url !== "" && !/^\w{2,}:/.test(url)
+    const known = isPath
+      ? `For a file, write --store ${shellWord(`sqlite:${url}`)}.`
+      : "Write --store sqlite:PATH or --store postgres://…, or --store memory: to keep nothing."
+    throw usageError(`Unknown store "${withoutPassword(url)}". ${known}`)
   }
   return { kind: "sqlite", url, path: resolve(cwd, path) }
 }

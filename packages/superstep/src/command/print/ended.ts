@@ -6,6 +6,7 @@ import { clipped, printText, sanitize, sanitizeLine, shellWord, type Terminal } 
 import { causeLines, errorLines } from "./errors.ts"
 import { counted } from "./figures.ts"
 import { printMarkdown } from "./markdown.ts"
+import { NO_NAMES, type NodeNames } from "./node-names.ts"
 
 export interface PrintEndedOptions {
   /** Stdout contains only JSON. */
@@ -15,8 +16,7 @@ export interface PrintEndedOptions {
   readonly storeFlag: string
   /** The answer was printed as it streamed. */
   readonly isShown?: boolean | undefined
-  /** The name of a node. */
-  readonly title?: ((node: string) => string) | undefined
+  readonly names?: NodeNames | undefined
 }
 
 export function printEnded(
@@ -45,7 +45,7 @@ export function printEnded(
     err.line("The run is paused. Resume it:")
     return err.line(`  superstep runs resume ${id}${storeFlag}`)
   }
-  printFailure(cli, result, options.title)
+  printFailure(cli, result, options.names)
   if (result.status === "cancelled") return
   const more = LIMIT_FLAGS[result.error?.code ?? ""]
   if (!isKept) {
@@ -107,10 +107,11 @@ const LIMIT_FLAGS: Readonly<Record<string, string>> = {
 function printFailure(
   { err, isVerbose }: Cli,
   { error, status }: RunResult,
-  title: PrintEndedOptions["title"] = (node) => node,
+  names: NodeNames = NO_NAMES,
 ): void {
   if (error === undefined) return
-  const where = error.node === undefined ? "" : ` at ${sanitizeLine(title(error.node))}`
+  const isNamed = error.node !== undefined && !names.isInternal(error.node)
+  const where = isNamed ? ` at ${sanitizeLine(names.title(error.node))}` : ""
   const word = status === "limit" ? "limit reached" : status
   for (const line of errorLines(sanitize(`${word}${where}: ${error.message}`), err)) err.line(line)
   for (const line of causeLines(error, err)) err.line(line)

@@ -68,23 +68,16 @@ export async function storedNames(
 
 function namesIn(nodes: readonly NodeData[]): NodeNames {
   const known = new Map(nodes.map((node) => [node.id, node]))
+  // The nodes of a workflow that code called are not part of the graph: their ids say whether a team added them.
+  const found = (id: string): NodeData => known.get(id) ?? { id, kind: "node" }
   const isAdded = (node: NodeData) => isInternal(node) || known.has(guardedStep(node) ?? "")
   return {
-    title(node) {
-      const found = known.get(node)
-      return found === undefined ? node : nodeTitle(found)
-    },
+    title: (node) => nodeTitle(found(node)),
     id(title) {
       const named = nodes.filter((node) => !isAdded(node) && nodeTitle(node) === title)
       return named.length === 1 && !known.has(title) ? (named[0] as NodeData).id : title
     },
-    isHidden(node) {
-      const found = known.get(node)
-      return found !== undefined && isConnecting(found)
-    },
-    isInternal(node) {
-      const found = known.get(node)
-      return found !== undefined && isAdded(found)
-    },
+    isHidden: (node) => isConnecting(found(node)),
+    isInternal: (node) => isAdded(found(node)),
   }
 }

@@ -14,6 +14,7 @@ import {
   type Terminal,
 } from "../terminal/terminal.ts"
 import { age } from "./figures.ts"
+import type { NodeNames } from "./node-names.ts"
 
 const MAX_DATA = 500
 const MAX_SCHEMA = 300
@@ -48,6 +49,15 @@ export function printQuestion(
   out.line(`    ${dim(`${words.filter((word) => word !== "").join(" ")}${storeFlag}${more}`)}`)
 }
 
+/** Who or what asks. A node that a team added asks for the member that speaks. */
+export function askedAt({ node, data }: Pick<OpenRequest, "node" | "data">, names: NodeNames): string {
+  return names.isInternal(node) ? (speakerIn(data) ?? names.title(node)) : names.title(node)
+}
+
+function speakerIn(data: Json | undefined): string | undefined {
+  return isRecord(data) && typeof data.speaker === "string" ? data.speaker : undefined
+}
+
 const MAX_MESSAGES = 4
 const MAX_MESSAGE = 200
 
@@ -59,6 +69,8 @@ function printData(out: Terminal, data: Json | undefined): void {
       out.line(`    ${line}`)
     return
   }
+  // The line above has the speaker.
+  if (speakerIn(data) !== undefined && Object.keys(data as object).length === 1) return
   // The prompt has the agent and the tool.
   const shown = isApproval(data) ? data.args : data
   printText(out, clipped(typeof shown === "string" ? sanitizeLine(shown) : jsonText(shown), MAX_DATA), {

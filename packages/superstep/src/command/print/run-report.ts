@@ -34,7 +34,7 @@ import {
 } from "../terminal/terminal.ts"
 import { age, counted, duration, printTable, shortCost, shortTokens, spent } from "./figures.ts"
 import { NO_NAMES, type NodeNames } from "./node-names.ts"
-import { printQuestion } from "./question.ts"
+import { askedAt, printQuestion } from "./question.ts"
 
 export interface RunReport {
   readonly run: StoredRun
@@ -83,13 +83,13 @@ export function printRun(out: Terminal, report: RunReport): void {
   printEnd(out, report)
 }
 
-function printHead(out: Terminal, { run, view, holder, slots, now }: RunReport): void {
+function printHead(out: Terminal, { run, view, holder, slots, now, names }: RunReport): void {
   const { startedAt = run.createdAt, finishedAt, superstep } = view
   const { forkOf, labels, thread, pinned } = run
   const isStopped = run.status === "running" && holder === undefined
   const began = new Date(startedAt).toISOString().replace("T", " ").slice(0, 19)
   const took = finishedAt === undefined ? "" : `; took ${duration(finishedAt - startedAt)}`
-  const steps = [counted(stepsOf(view), "step"), counted(superstep, "superstep")]
+  const steps = [counted(stepsOf(view, names), "step"), counted(superstep, "superstep")]
   const { input } = view
   out.line(
     `${out.paint.bold(`Run ${sanitizeLine(run.runId)}`)}: ${paintStatus(isStopped ? "stopped" : run.status, out.paint)}`,
@@ -104,15 +104,15 @@ function printHead(out: Terminal, { run, view, holder, slots, now }: RunReport):
     ["thread", thread],
     ["fork of", forkOf && `${forkOf.runId}, at record ${forkOf.seq}`],
     ["process", holder ? `${holder.pid} on ${machineOf(holder)}` : isStopped ? "none" : undefined],
-    ...slots.filter(({ taken }) => !taken).map((slot) => ["waits for", waitText(slot)] as const),
+    ...slots.filter(({ taken }) => !taken).map((slot) => ["waits for", waitText(slot, names)] as const),
     ["kept", pinned ? "pinned: never pruned" : undefined],
   ])
 }
 
 /** `a slot of job/fetch (concurrency acme) for node fetch, after 3 others`. */
-function waitText({ node, pool, lanes, ahead }: StoredSlot): string {
+function waitText({ node, pool, lanes, ahead }: StoredSlot, { title }: NodeNames): string {
   const after = ahead === 0 ? "next in line" : `after ${counted(ahead, "other")}`
-  return `a slot of ${pool} (${lanes.join(", ")}) for node ${node}, ${after}`
+  return `a slot of ${pool} (${lanes.join(", ")}) for node ${title(node)}, ${after}`
 }
 
 /** Names and values in two columns. */
@@ -158,7 +158,7 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag, names }: R
   const requests = openRequests(view)
   if (requests.length > 0) heading(out, "Questions")
   for (const request of requests) {
-    printQuestion(out, { ...request, node: names.title(request.node), runId: run.runId }, { now, storeFlag })
+    printQuestion(out, { ...request, node: askedAt(request, names), runId: run.runId }, { now, storeFlag })
   }
   const waits = openWaits(view)
   if (waits.length > 0) heading(out, "Waits for signals")
@@ -200,7 +200,8 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag, names }: R
   }
   if (error === undefined) return
   heading(out, "Error")
-  const where = error.node === undefined ? "" : ` (at node "${names.title(error.node)}")`
+  const isNamed = error.node !== undefined && !names.isInternal(error.node)
+  const where = isNamed ? ` (at node "${names.title(error.node)}")` : ""
   printText(out, sanitize(`${error.code}: ${error.message}${where}`), { indent: 2, paint: red })
   if (run.status === "failed") {
     out.line(dim(`  Retry from there: superstep runs retry ${typedId(run.runId)}${storeFlag}`))
@@ -270,10 +271,11 @@ export async function viewOf(store: Store, runId: string): Promise<RunView> {
   return foldEvents(emptyView(), await pastEvents(store, runId))
 }
 
-/** Visits of nodes, including those of nested workflows. */
-export function stepsOf(view: WorkflowView): number {
+/** Visits of the author's nodes, including those of nested workflows. */
+export function stepsOf(view: WorkflowView, names: NodeNames): number {
   return tasksOf(view).reduce(
-    (sum, { calls }) => sum + calls.reduce((below, call) => below + stepsOf(call), 1),
+    (sum, { node, calls }) =>
+      calls.reduce((below, call) => below + stepsOf(call, names), sum + (names.isInternal(node) ? 0 : 1)),
     0,
   )
 }

@@ -1,9 +1,7 @@
 /** Answers the questions of a run: by the person at the terminal, by a flag, or not at all. */
-import type { RunEvent } from "@superstep/engine"
-import type { ApprovalRequest } from "@superstep/engine/agents"
 import { type Cli, isInteractive } from "../cli.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
-import { isApproval, isRecord } from "./read-input.ts"
+import { isApproval } from "./read-input.ts"
 import type { Answerer } from "./supervise.ts"
 
 export function promptAnswerer(cli: Cli): Answerer {
@@ -36,38 +34,4 @@ export function refusingTools({ err }: Pick<Cli, "err">): Answerer {
     const reason = "Nobody is available to approve it."
     return { kind: "answer", value: { approve: false, reason }, by: "exec" }
   }
-}
-
-/**
- * Tools that a person always allowed in this run. The answer is in the journal, with its author, so a run that is resumed
- * elsewhere knows it too; later approvals are answered in that person's name.
- */
-export class AlwaysAllowed {
-  readonly #asked = new Map<string, ApprovalRequest>()
-  /** By agent and tool: who allowed it. */
-  readonly #allowed = new Map<string, string>()
-
-  note(event: RunEvent): void {
-    if (event.type === "request.opened" && isApproval(event.request.data))
-      this.#asked.set(event.request.id, event.request.data)
-    if (event.type !== "request.answered") return
-    const asked = this.#asked.get(event.request)
-    this.#asked.delete(event.request)
-    const { value, by = "somebody" } = event
-    if (asked !== undefined && isRecord(value) && value.approve === true && value.always === true)
-      this.#allowed.set(keyOf(asked), by)
-  }
-
-  answerer(others: Answerer): Answerer {
-    return async (request, signal) => {
-      const { data } = request
-      const by = isApproval(data) && !data.mustAsk ? this.#allowed.get(keyOf(data)) : undefined
-      if (by !== undefined) return { kind: "answer", value: { approve: true }, by: `${by} (always allowed)` }
-      return await others(request, signal)
-    }
-  }
-}
-
-function keyOf({ agent, tool }: ApprovalRequest): string {
-  return JSON.stringify([agent, tool])
 }

@@ -23,7 +23,7 @@ import { plainProgress } from "../print/progress/progress-lines.ts"
 import { jsonEvents, silent, type Watcher } from "../print/progress/watcher.ts"
 import { liveHolder, machineOf } from "../print/run-report.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
-import { AlwaysAllowed, allowingTools, promptAnswerer } from "./answerers.ts"
+import { allowingTools, promptAnswerer } from "./answerers.ts"
 import { shortId, typedId } from "./find-run.ts"
 import { type Answerer, superviseRun } from "./supervise.ts"
 
@@ -85,7 +85,7 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
     isKept,
     storeFlag: storeFlagOf(flags),
     isShown,
-    title: namesOf(options.opened.workflow).title,
+    names: namesOf(options.opened.workflow),
   })
   if (result?.status === "completed" && !flags.json) printBasis(cli, result, flags.quiet)
   const problems = incompleteOf(result, watcher)
@@ -94,9 +94,7 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
 }
 
 async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: RunWorkflowOptions) {
-  const { opened, store, flags, begin, onGraphChange, past = [], answerer = promptAnswerer(cli) } = options
-  const always = new AlwaysAllowed()
-  for (const event of past) always.note(event)
+  const { opened, store, flags, begin, onGraphChange, answerer = promptAnswerer(cli) } = options
   const { Runtime } = await import("@superstep/engine")
   // A command executes only the run that it was called for. `runs resume` continues orphaned runs.
   const runtime = new Runtime({ store, workflows: [opened.workflow], recover: false, onGraphChange })
@@ -105,16 +103,8 @@ async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: Run
     const ended = await superviseRun(cli, {
       run,
       after,
-      watcher: {
-        event(event) {
-          always.note(event)
-          watcher.event(event)
-        },
-        pause: () => watcher.pause?.(),
-        resume: () => watcher.resume?.(),
-        end: (result) => watcher.end?.(result),
-      },
-      answerer: flags.yolo ? allowingTools(answerer) : always.answerer(answerer),
+      watcher,
+      answerer: flags.yolo ? allowingTools(answerer) : answerer,
       isKept: isKept && options.cancelAtInterrupt !== true,
     })
     return { runId: run.id, ...ended }

@@ -51,6 +51,8 @@ class Supervision {
   readonly stopListening: () => void
   /** By request id. Aborted when the question no longer needs an answer. */
   readonly #asked = new Map<string, AbortController>()
+  /** Requests that were answered, also by an answer to another one, or that expired. */
+  readonly #closed = new Set<string>()
   #interrupts = 0
   #release: (() => void) | undefined
   readonly #released: Promise<undefined>
@@ -87,8 +89,9 @@ class Supervision {
     try {
       for await (const event of after === undefined ? run : run.events({ after })) {
         watcher.event(event)
-        if (event.type === "request.answered" || event.type === "request.closed")
-          this.#asked.get(event.request)?.abort()
+        if (event.type !== "request.answered" && event.type !== "request.closed") continue
+        this.#closed.add(event.request)
+        this.#asked.get(event.request)?.abort()
       }
     } catch {
       // The caller that awaits the run gets the same error.
@@ -110,7 +113,11 @@ class Supervision {
     watcher.pause?.()
     try {
       let isAnswered = false
-      for (const request of requests) isAnswered = (await this.#answerOne(request)) || isAnswered
+      for (const request of requests) {
+        // Events of the answer before are on their way.
+        if (isAnswered) await new Promise((resolve) => setImmediate(resolve))
+        if (!this.#closed.has(request.id)) isAnswered = (await this.#answerOne(request)) || isAnswered
+      }
       return isAnswered
     } finally {
       watcher.resume?.()

@@ -2,7 +2,7 @@
  * Reduces a graph to the nodes that its author wrote, as diagrams do: edges lead through nodes that a definition or a team added,
  * and the guard of a step (`when`) is part of the step. An edge that was joined remembers the edge that runs take.
  */
-import { guardedStep, isInternal } from "@superstep/engine/core"
+import { guardedStep, isInternal, passesTurns } from "@superstep/engine/core"
 import type { GraphEdge, GraphModel } from "./graph-model.ts"
 
 /** Ids of the server's data are plain text. */
@@ -11,6 +11,11 @@ type Spec = Parameters<typeof isInternal>[0]
 /** Nodes that the layout draws as the start and the output. */
 const ENDS: ReadonlySet<string> = new Set(["#start", "#end"])
 
+/** Whose turn it is in a team is drawn as a decision: its edges are those that runs take. */
+function isDrawn({ id }: { readonly id: string }): boolean {
+  return ENDS.has(id) || passesTurns({ id })
+}
+
 export function authorGraph({ nodes, edges }: GraphModel): Pick<GraphModel, "nodes" | "edges"> {
   const known = new Set(nodes.map(({ id }) => id))
   const gone = new Set<string>()
@@ -18,7 +23,7 @@ export function authorGraph({ nodes, edges }: GraphModel): Pick<GraphModel, "nod
   for (const node of nodes) {
     const step = guardedStep(node as Spec)
     if (step !== undefined && known.has(step)) left = withoutGuard(left, node.id, step)
-    else if (!isInternal(node as Spec) || ENDS.has(node.id) || !left.some(({ from }) => from === node.id))
+    else if (!isInternal(node as Spec) || isDrawn(node) || !left.some(({ from }) => from === node.id))
       continue
     else left = leadThrough(left, node.id)
     gone.add(node.id)

@@ -1,6 +1,6 @@
 /** The graph of a workflow as nodes and edges to draw. Joins and switches are edges with labels, not boxes of their own. */
 
-import { nodeTitle } from "@superstep/engine/core"
+import { nodeTitle, passesTurns } from "@superstep/engine/core"
 
 /** What the server sends as a graph. It is untrusted input: only what is checked here is used. */
 export interface GraphModel {
@@ -68,6 +68,9 @@ export function graphModel(data: unknown, depth = 0): GraphModel {
       ? [{ from: undefined, to: onLimit, kind: "limit" as const, label: "at a limit" }]
       : []),
   ]
+  // Such a node ends its team by an output of its own, which is no edge.
+  for (const { id } of made.filter(passesTurns))
+    all.push({ from: id, to: undefined, kind: "conditional", label: "END" })
   const inputs = array(list.find(({ id }) => id === first)?.input)
   return {
     name: String(name ?? ""),
@@ -83,7 +86,11 @@ function named(
   explicit: unknown,
 ): Pick<GraphNode, "id" | "kind" | "name" | "title"> {
   const node = { id, kind, ...(typeof explicit === "string" && { name: explicit }) }
-  return { ...node, title: nodeTitle(node as Parameters<typeof nodeTitle>[0]) }
+  const title = nodeTitle(node as Parameters<typeof nodeTitle>[0])
+  // A manager decides whose turn it is, or nobody that the author knows.
+  return passesTurns(node)
+    ? { ...node, title, kind: node.name === undefined ? "decision" : "agent" }
+    : { ...node, title }
 }
 
 function record(value: unknown): Data {

@@ -1,8 +1,8 @@
 /** What is selected, in detail: the run, a node with its tasks, a task, a question, or an edge and why messages took it. */
 import { IconButton } from "../../ui/button.tsx"
 import { Duration } from "../../ui/figures.tsx"
-import { count } from "../../ui/format.ts"
-import { Empty } from "../../ui/states.tsx"
+import { count, shortId } from "../../ui/format.ts"
+import { Empty, Loading } from "../../ui/states.tsx"
 import { Status } from "../../ui/status.tsx"
 import { type TaskAt, taskAt } from "../graph/node-states.ts"
 import { nodeKey as keyOfNode, taskKey } from "../keys.ts"
@@ -17,10 +17,15 @@ import { TaskInspector } from "./task-inspector.tsx"
 const MAX_TASKS = 200
 
 export function Inspector(props: InspectorProps) {
-  const { selection, onClose } = props
+  const { selection, onClose, isLoading, run } = props
   return (
     <aside className={styles.inspector} aria-label="Inspector">
-      {selection === undefined ? (
+      {isLoading ? (
+        <>
+          <Head title={shortId(run)} about="loading" />
+          <Loading lines={8} label="Loading the run" />
+        </>
+      ) : selection === undefined ? (
         <RunOverview {...props} />
       ) : selection.kind === "node" ? (
         <NodeTasks {...props} nodeKey={selection.key} />

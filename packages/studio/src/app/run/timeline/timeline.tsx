@@ -1,5 +1,5 @@
 /** The run along time. Choose a bar to inspect its task; drag over a range, or zoom in, to tell short ones apart. */
-import { useEffect, useMemo, useRef, useState } from "react"
+import { type CSSProperties, useEffect, useMemo, useRef, useState } from "react"
 import { IconButton } from "../../ui/button.tsx"
 import { clock, count, duration, exact, offset } from "../../ui/format.ts"
 import { Empty } from "../../ui/states.tsx"
@@ -16,22 +16,34 @@ import {
   scaleOf,
   timeAt,
 } from "./timeline-model.ts"
-import { NAMES_WIDTH, useZoom } from "./use-zoom.ts"
+import { useZoom } from "./use-zoom.ts"
 
 /** Pixels between the rows of a lane. */
 const ROW = 12
+/** Pixels after the last bar. */
+const REST = 12
+
+/** Pixels that the names of the lanes take, of so many. */
+function namesWidth(width: number): number {
+  return width < 600 ? 112 : 200
+}
+
+/** So many pixels after the names of the lanes. */
+function afterNames(x: number): string {
+  return `calc(var(--names) + ${x}px)`
+}
 
 export function Timeline({ history, version, view, point, selection, select }: RunViewProps) {
   const box = useRef<HTMLDivElement>(null)
-  const [width, setWidth] = useState(800)
+  const [boxWidth, setBoxWidth] = useState(800)
+  const left = namesWidth(boxWidth)
+  const width = Math.max(200, boxWidth - left - REST)
   const names = useNames()
   const scroller = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const element = box.current
     if (element === null) return
-    const observer = new ResizeObserver(([entry]) =>
-      setWidth(Math.max(200, (entry?.contentRect.width ?? 800) - 212)),
-    )
+    const observer = new ResizeObserver(([entry]) => setBoxWidth(entry?.contentRect.width ?? 800))
     observer.observe(element)
     return () => observer.disconnect()
   }, [])
@@ -40,10 +52,10 @@ export function Timeline({ history, version, view, point, selection, select }: R
   const isOver = view.finishedAt !== undefined
   const last = history.timeAt(point)
   const end = isOver || point < history.length ? last : Math.max(last, Date.now())
-  const { zoom, scale, range, canZoomIn, zoomBy, reset, brush } = useZoom(scroller, lanes, end, width)
+  const { zoom, scale, range, canZoomIn, zoomBy, reset, brush } = useZoom(scroller, lanes, end, width, left)
   if (lanes.length === 0) return <Empty icon="clock" title="Nothing has started at this point" />
   return (
-    <div className={styles.timeline} ref={box}>
+    <div className={styles.timeline} ref={box} style={{ "--names": `${left}px` } as CSSProperties}>
       <div className={styles.tools}>
         <span>
           {duration(scale.to - scale.from)}
@@ -56,7 +68,9 @@ export function Timeline({ history, version, view, point, selection, select }: R
         <IconButton icon="dash" label="Zoom out" disabled={zoom === 1} onClick={() => zoomBy(1 / 2)} />
         <IconButton icon="plus" label="Zoom in" disabled={!canZoomIn} onClick={() => zoomBy(2)} />
       </div>
-      {zoom > 1 && <Minimap lanes={lanes} end={end} width={width} zoom={zoom} scroller={scroller} />}
+      {zoom > 1 && (
+        <Minimap lanes={lanes} end={end} width={width} names={left} zoom={zoom} scroller={scroller} />
+      )}
       <div
         className={styles.scroll}
         tabIndex={0}
@@ -67,12 +81,12 @@ export function Timeline({ history, version, view, point, selection, select }: R
         onKeyDown={(event) => event.key === "Escape" && zoom > 1 && reset()}
         {...brush}
       >
-        <div className={styles.canvas} style={{ width: scale.width + 212 }}>
+        <div className={styles.canvas} style={{ width: left + scale.width + REST }}>
           <Axis scale={scale} />
           {range !== undefined && (
             <span
               className={styles.range}
-              style={{ left: NAMES_WIDTH + range.from, width: range.to - range.from }}
+              style={{ left: afterNames(range.from), width: range.to - range.from }}
             />
           )}
           <Supersteps history={history} point={point} scale={scale} />
@@ -84,7 +98,7 @@ export function Timeline({ history, version, view, point, selection, select }: R
               key={gap.from}
               className={styles.gap}
               style={{
-                left: 200 + scale.place(gap.from),
+                left: afterNames(scale.place(gap.from)),
                 width: scale.place(gap.to) - scale.place(gap.from),
               }}
               title={`${exact(gap.from)} – ${exact(gap.to)}`}
@@ -110,7 +124,7 @@ function Supersteps({ history, point, scale }: Pick<RunViewProps, "history" | "p
   return (
     <div className={styles.supersteps} aria-hidden="true">
       {lines.map(({ superstep, x }) => (
-        <span key={superstep} style={{ left: 200 + x }} title={`Superstep ${superstep} is committed`}>
+        <span key={superstep} style={{ left: afterNames(x) }} title={`Superstep ${superstep} is committed`}>
           {superstep}
         </span>
       ))}
@@ -125,12 +139,14 @@ interface MinimapProps {
   readonly lanes: readonly Lane[]
   readonly end: number
   readonly width: number
+  /** Pixels before it. */
+  readonly names: number
   readonly zoom: number
   readonly scroller: { readonly current: HTMLDivElement | null }
 }
 
 /** The whole run above a part of it; press to go there. */
-function Minimap({ lanes, end, width, zoom, scroller }: MinimapProps) {
+function Minimap({ lanes, end, width, names, zoom, scroller }: MinimapProps) {
   const [left, setLeft] = useState(0)
   useEffect(() => {
     const element = scroller.current
@@ -155,7 +171,7 @@ function Minimap({ lanes, end, width, zoom, scroller }: MinimapProps) {
       aria-valuemax={100}
       aria-valuenow={Math.round((100 * left) / width)}
       onPointerDown={(event) => {
-        const x = event.clientX - event.currentTarget.getBoundingClientRect().left - 200
+        const x = event.clientX - event.currentTarget.getBoundingClientRect().left - names
         scroller.current?.scrollTo({ left: (x - width / zoom / 2) * zoom })
       }}
       onKeyDown={(event) => {
@@ -172,14 +188,14 @@ function Minimap({ lanes, end, width, zoom, scroller }: MinimapProps) {
             key={`${key} ${bar.task}`}
             data-status={bar.status}
             style={{
-              left: 200 + scale.place(bar.from),
+              left: afterNames(scale.place(bar.from)),
               width: Math.max(1, scale.place(bar.to ?? scale.to) - scale.place(bar.from)),
               top: 4 + (row * 24) / Math.max(1, rows.length),
             }}
           />
         )),
       )}
-      <span className={styles.window} style={{ left: 200 + left, width: width / zoom }} />
+      <span className={styles.window} style={{ left: afterNames(left), width: width / zoom }} />
     </div>
   )
 }
@@ -223,14 +239,14 @@ function LaneRow({ lane: { key, name, depth, bars }, scale, selection, select }:
 }
 
 function Axis({ scale }: { readonly scale: Scale }) {
-  const ticks = Math.max(2, Math.floor(scale.width / 160))
+  const ticks = Math.max(2, Math.floor(scale.width / 120))
   const times = Array.from({ length: ticks }, (_, i) => timeAt(scale, (scale.width * i) / ticks)).filter(
     (time) => !scale.gaps.some(({ from, to }) => time > from && time < to),
   )
   return (
     <div className={styles.axis} aria-hidden="true">
       {times.map((time) => (
-        <span key={time} style={{ left: 200 + scale.place(time) }}>
+        <span key={time} style={{ left: afterNames(scale.place(time)) }}>
           {scale.to - scale.from < 60_000 ? `+${offset(time - scale.from)}` : clock(time)}
         </span>
       ))}

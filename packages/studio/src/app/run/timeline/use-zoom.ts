@@ -8,8 +8,6 @@ import { type Lane, scaleOf, timeAt } from "./timeline-model.ts"
 const MAX_ZOOM = 64
 /** Pixels that a press may move and still be a click. */
 const SLACK = 4
-/** Pixels on the left that have the names of the lanes. */
-export const NAMES_WIDTH = 200
 
 /** Pixels of the drawing, without the names. */
 interface Range {
@@ -22,6 +20,8 @@ export function useZoom(
   lanes: readonly Lane[],
   end: number,
   width: number,
+  /** Pixels before the first bar. */
+  before: number,
 ) {
   const [zoom, setZoom] = useState(1)
   const [range, setRange] = useState<Range>()
@@ -44,7 +44,7 @@ export function useZoom(
   }
   const placeOf = ({ clientX }: PointerEvent): number => {
     const { left } = (scroller.current as HTMLElement).getBoundingClientRect()
-    return Math.max(0, clientX - left - NAMES_WIDTH + (scroller.current?.scrollLeft ?? 0))
+    return Math.max(0, clientX - left - before + (scroller.current?.scrollLeft ?? 0))
   }
   return {
     zoom,
@@ -60,7 +60,7 @@ export function useZoom(
     brush: {
       onPointerDown(event: PointerEvent) {
         const { left } = (scroller.current as HTMLElement).getBoundingClientRect()
-        const isOverNames = event.clientX - left < NAMES_WIDTH
+        const isOverNames = event.clientX - left < before
         if (event.button === 0 && event.pointerType !== "touch" && !isOverNames)
           pressed.current = placeOf(event)
       },

@@ -163,3 +163,15 @@ describe("a run on a terminal", () => {
     expect(lines.join("")).toContain("… and 42 more tasks")
   })
 })
+
+it("the time of a run that ended before is its own, not the time until now", () => {
+  const { progress, lines, at } = live()
+  for (const event of eventsOf(started(1, "gen"), finished(1, "gen"), {
+    type: "run.finished",
+    status: "completed",
+  }))
+    progress.event(event)
+  at(3_600_000)
+  progress.end(completed)
+  expect(lines().join("\n")).toMatch(/completed in 2\.0 s/)
+})

@@ -90,8 +90,7 @@ export class LiveProgress implements Watcher {
     this.#replace(this.#above.splice(0), 0)
     this.#isPaused = true
     if (result === undefined) return
-    const started = this.#tracker.startedAt ?? this.#now()
-    this.#terminal.line(summaryLine(result, this.#now() - started, paint))
+    this.#terminal.line(summaryLine(result, this.#tracker.took(this.#now()), paint))
   }
 }
 

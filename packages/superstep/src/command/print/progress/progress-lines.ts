@@ -147,8 +147,7 @@ export function plainProgress(terminal: Terminal, options: PlainProgressOptions 
       terminal.line(outcomeLine(outcome, terminal.width, paint))
     },
     end(result: RunResult | undefined): void {
-      if (result !== undefined)
-        terminal.line(summaryLine(result, Date.now() - (tracker.startedAt ?? Date.now()), paint))
+      if (result !== undefined) terminal.line(summaryLine(result, tracker.took(Date.now()), paint))
     },
   }
 }
@@ -186,6 +185,7 @@ export class RunTracker {
   usage: Usage = {}
   superstep = 0
   startedAt: number | undefined
+  #finishedAt: number | undefined
   /** The task whose agent streamed last. */
   speaker: ActiveTask | undefined
   readonly #title: NodeNames["title"]
@@ -201,10 +201,19 @@ export class RunTracker {
     for (const [key, task] of this.active) this.active.set(key, { ...task, startedAt: now })
   }
 
+  /** Until now, or until the end of a run that ended before, perhaps in another process. */
+  took(now: number): number {
+    const until = this.#finishedAt ?? now
+    return until - (this.startedAt ?? until)
+  }
+
   /** Returns the task, or the attempt, that the event ended. */
   add(event: RunEvent): Outcome | undefined {
     this.startedAt ??= event.at
     switch (event.type) {
+      case "run.finished":
+        if (event.path.length === 0) this.#finishedAt = event.at
+        return undefined
       case "superstep.started":
         if (event.path.length === 0) this.superstep = event.superstep
         return undefined
