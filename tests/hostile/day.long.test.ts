@@ -35,6 +35,8 @@ test(`${RUNS} runs survive ${ROUNDS * FAULTS.length} kills, stops, blocked loops
   }
   for (let i = 0; i < RUNS; i++) (workers[i % 4] as Worker).start("steps", `s${i}`, STEPS)
   ;(workers[0] as Worker).start("deadly", "culprit", 400)
+  // A start survives its process once it is recorded; what a killed process had not recorded never began.
+  await until(async () => (await store.runs({ limit: 100 })).length === RUNS + 1)
 
   const all = Array.from({ length: ROUNDS }, () => FAULTS).flat()
   const [order = []] = fc.sample(fc.shuffledSubarray(all, { minLength: all.length }), {
