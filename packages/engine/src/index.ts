@@ -114,6 +114,7 @@ export {
   type Amount,
   add,
   append,
+  type BroughtMail,
   type CallOptions,
   type CancelOptions,
   type CatchUp,

@@ -18,7 +18,7 @@ import { type Context, type RetryPolicy, service } from "@restatedev/restate-sdk
 import { createEndpointHandler as fetchHandler } from "@restatedev/restate-sdk/fetch"
 import { createEndpointHandler as nodeHandler } from "@restatedev/restate-sdk/node"
 import {
-  type Mail,
+  type BroughtMail,
   type MailReply,
   type Rest,
   type RunId,
@@ -96,7 +96,7 @@ export function restateEndpoint(options: RestateEndpointOptions): RestateEndpoin
     if (graph !== undefined) await dispatcher.activate(run, at, graph)
     else if (wakeAt !== undefined) await dispatcher.activate(run, wakeAt)
   }
-  const deliver = async (_: Context, mail: Mail): Promise<{ outcome?: MailReply | undefined }> => ({
+  const deliver = async (_: Context, mail: BroughtMail): Promise<{ outcome?: MailReply | undefined }> => ({
     outcome: await runtime.worker.deliver(mail),
   })
   const perform = (ctx: Context, { state, tasks }: Chunk): Promise<ChunkOutcome> =>

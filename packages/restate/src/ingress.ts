@@ -5,7 +5,7 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import {
-  type Mail,
+  type BroughtMail,
   type MailReply,
   type RunId,
   type RunStart,
@@ -113,7 +113,7 @@ export class Ingress {
   }
 
   /** The outcome. Undefined if no worker takes the mail in time: it goes through the store. */
-  async deliver(mail: Mail): Promise<MailReply | undefined> {
+  async deliver(mail: BroughtMail): Promise<MailReply | undefined> {
     const text = JSON.stringify(mail)
     if (Buffer.byteLength(text) > MAX_MESSAGE) return undefined
     const signal = AbortSignal.any([AbortSignal.timeout(DELIVER_PATIENCE), this.#closed.signal])

@@ -176,3 +176,26 @@ test("a notification that is no message of a store is ignored", async () => {
   holder.send({ type: "reached", seq: 3 })
   await watcher.until(has("reached"))
 })
+
+test("a message reaches who listens at its address elsewhere, until they stop; hints and watchers have other addresses", async () => {
+  const [first, second] = pair()
+  const received: unknown[] = []
+  const sendUntil = async (isDone: () => boolean, ...addresses: string[]) => {
+    while (!isDone()) {
+      for (const address of addresses) second.live.send(address, { to: address })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  const stop = first.live.listen("here", (message) => received.push(message))
+  // Listening begins at some time: what was sent before is lost.
+  await sendUntil(() => received.length > 0, "holder here", "hints", "here")
+  expect(received[0]).toEqual({ to: "here" })
+  expect(received.every((message) => JSON.stringify(message) === '{"to":"here"}')).toBe(true)
+
+  stop.close()
+  const others: unknown[] = []
+  first.live.listen("there", (message) => others.push(message))
+  const before = received.length
+  await sendUntil(() => others.length > 0, "here", "there")
+  expect(received.length).toBe(before)
+})

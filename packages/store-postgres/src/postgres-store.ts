@@ -40,7 +40,7 @@ import { listRequests } from "./requests.ts"
 import { prune, removeRun, report } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
 import { schedulesOn } from "./schedules.ts"
-import { hintsOn, type Signals } from "./signals.ts"
+import { hintsOn, messageAddress, type OnMessage, type Signals } from "./signals.ts"
 import { type PostgresSlots, slotsOn } from "./slots.ts"
 import { subscriptionsOn } from "./subscriptions.ts"
 
@@ -164,6 +164,10 @@ export function storeOn(
       },
       subscribe: (holder, query, listener) => subscribeLive(signals, holder, query, listener),
       hints: hints.listen,
+      listen: (address, onMessage) => ({
+        close: signals.listen(messageAddress(address), onMessage as OnMessage),
+      }),
+      send: (address, message) => signals.send(messageAddress(address), message, true),
     },
     ...(config && {
       keepAlive(options) {

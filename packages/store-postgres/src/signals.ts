@@ -71,6 +71,8 @@ export class Signals {
   #asking: Promise<unknown> = Promise.resolve()
   #waiting: Sent[] = []
   #sending: Promise<void> | undefined
+  /** Ends the gathering. */
+  #hurry: () => void = () => undefined
   #isClosed = false
 
   constructor(database: Database, config: ConnectionConfig) {
@@ -101,13 +103,13 @@ export class Signals {
     return this.#client !== undefined
   }
 
-  send(address: string, message: unknown): void {
+  /** `isUrgent`: it is not gathered with others, and those that are go with it. */
+  send(address: string, message: unknown, isUrgent = false): void {
     if (this.#isClosed) return
     const channel = channelOf(this.#database.target.schema, address)
     this.#waiting.push({ channel, text: this.#toText(message, channel) })
-    this.#sending ??= this.#sendGathered().finally(() => {
-      this.#sending = undefined
-    })
+    this.#sending ??= this.#sendGathered()
+    if (isUrgent) this.#hurry()
   }
 
   /** JSON: of an encrypted store, a string with the sealed message. The server keeps notifications on its disk. */
@@ -128,7 +130,10 @@ export class Signals {
   }
 
   async #sendGathered(): Promise<void> {
-    await new Promise<void>((resolve) => later(resolve, GATHER))
+    await new Promise<void>((resolve) => {
+      this.#hurry = resolve
+      later(resolve, GATHER)
+    })
     while (this.#waiting.length > 0) {
       const sent = this.#waiting
       this.#waiting = []
@@ -138,6 +143,7 @@ export class Signals {
         // N2. Those that listen find out by the next number (N1).
       }
     }
+    this.#sending = undefined
   }
 
   async #notify(sent: readonly Sent[]): Promise<void> {
@@ -286,6 +292,11 @@ export class Signals {
 export function channelOf(schema: string, address: string): string {
   const hash = createHash("sha256").update(`${schema}\n${address}`).digest("hex")
   return `superstep_${hash.slice(0, 32)}`
+}
+
+/** Apart from those of holders and watchers. */
+export function messageAddress(address: string): string {
+  return `message ${address}`
 }
 
 function isLarge(text: string): boolean {

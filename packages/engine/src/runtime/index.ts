@@ -33,6 +33,7 @@ export {
 } from "./ports/channel.ts"
 export { type Clock, systemClock } from "./ports/clock.ts"
 export type {
+  BroughtMail,
   Dispatcher,
   EndedRun,
   MailReply,

@@ -13,6 +13,7 @@
  */
 import { graphData, type RunId, SuperstepError } from "../core/index.ts"
 import {
+  type BroughtMail,
   type EndedRun,
   hasEnded,
   type Keeper,
@@ -36,6 +37,7 @@ import {
   endedRun,
   performTask,
   readRun,
+  replyDirectly,
   restsElsewhere,
   runOver,
   startRun,
@@ -99,7 +101,7 @@ export interface RuntimeWorker {
    * Has a run that waits take an answer or a signal here, and continues the run. Resolves with the outcome when that is recorded, or
    * with undefined if this process cannot execute the run now. The same mail again has the same outcome.
    */
-  deliver(mail: Mail): Promise<MailReply | undefined>
+  deliver(mail: BroughtMail): Promise<MailReply | undefined>
   /** Calls the handler of a task whose run another process executes: see `Dispatcher.perform`. */
   perform(task: SpreadTask, state: SpreadState): Promise<SpreadOutcome>
 }
@@ -282,7 +284,13 @@ export class Activations implements RuntimeWorker {
     }
   }
 
-  async deliver(mail: Mail): Promise<MailReply | undefined> {
+  async deliver(mail: BroughtMail): Promise<MailReply | undefined> {
+    const reply = await this.#take(mail)
+    if (reply !== undefined) replyDirectly(this.#options.keeper.store.live, mail, reply)
+    return reply
+  }
+
+  async #take(mail: Mail): Promise<MailReply | undefined> {
     const { keeper } = this.#options
     await this.#ready()
     let host: RunHost | undefined

@@ -1,7 +1,7 @@
 /** Mail that a dispatcher brings to a worker, and what its sender sees. */
 import { expect, test } from "vitest"
 import { node, workflow } from "../builder/index.ts"
-import { type Dispatcher, type Mail, Runtime } from "../index.ts"
+import { type BroughtMail, type Dispatcher, type Mail, Runtime } from "../index.ts"
 import { memoryStore } from "../stores/index.ts"
 
 const asks = workflow("asks")
@@ -11,7 +11,7 @@ const asks = workflow("asks")
 /** A worker, and a runtime that executes nothing, which reach each other by function calls. */
 function application(change: (base: Dispatcher, worker: () => Runtime) => Partial<Dispatcher> = () => ({})) {
   const store = memoryStore()
-  const brought: Mail[] = []
+  const brought: BroughtMail[] = []
   const base: Dispatcher = {
     activate: async (runId, at) => {
       if (at === undefined) await worker.worker.activate(runId)
@@ -78,6 +78,53 @@ test("an answer whose reply is lost goes through the store, and is taken once", 
   const request = await asked(app, "r")
   expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
   expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await app.close()
+})
+
+test("the reply that comes straight from the worker counts before the dispatcher's", async () => {
+  const app = application((_, worker) => ({
+    deliver: async (mail) => {
+      await worker().worker.deliver(mail)
+      return await new Promise<never>(() => undefined)
+    },
+  }))
+  const request = await asked(app, "r")
+  expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await expect(app.runtime.respond("r", request, "no")).rejects.toMatchObject({ code: "RUN_OVER" })
+  await app.close()
+})
+
+test("a direct reply that is lost, or forged, changes nothing", async () => {
+  const app = application((base) => ({
+    deliver: async (mail) => {
+      const { replyTo = "" } = mail
+      const send = app.store.live?.send
+      for (const message of [null, "yes", {}, { mail: mail.id }, { mail: mail.id, reply: { ok: "no" } }])
+        send?.(replyTo, message)
+      send?.(replyTo, { mail: "another", reply: { ok: false, code: "RUN_OVER", message: "" } })
+      return await base.deliver?.({ ...mail, replyTo: undefined })
+    },
+  }))
+  const request = await asked(app, "r")
+  expect(await app.runtime.respond("r", request, "yes")).toBe("taken")
+  expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
+  await app.close()
+})
+
+test("a large reply comes through the dispatcher alone", async () => {
+  const app = application()
+  const { live } = app.store
+  const sent: string[] = []
+  if (live !== undefined) live.send = (address) => void sent.push(address)
+  for (const [runId, answer] of [
+    ["small", "yes"],
+    ["large", "x".repeat(10_000)],
+  ] as const) {
+    await app.runtime.respond(runId, await asked(app, runId), answer)
+    expect((await app.runtime.get(runId)).outputs).toEqual([answer])
+  }
+  expect(sent).toEqual([app.brought[0]?.replyTo])
   await app.close()
 })
 
@@ -197,7 +244,7 @@ test("an activation of a run that another worker took meanwhile is not lost on t
 test("the end that comes with a reply is the result once; then the store is read", async () => {
   const app = application((base) => ({
     deliver: async (mail) => {
-      const reply = await base.deliver?.(mail)
+      const reply = await base.deliver?.({ ...mail, replyTo: undefined })
       if (!reply?.ok || reply.ended === undefined) throw new Error("The reply has no end.")
       expect(await app.store.run("r")).toMatchObject({ status: "completed" })
       return { ...reply, ended: { ...reply.ended, outputs: ["brought"] } }

@@ -6,6 +6,7 @@ import {
   type Clock,
   type ContextOf,
   calledGraphs,
+  DEFAULT_LEASE,
   type Dispatcher,
   differenceOf,
   type GraphChangePolicy,
@@ -142,6 +143,13 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
 const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true, eventMaxAge: true }
 
 /** Callers may be untyped: options are checked before anything starts. */
+/** What a sweeper needs of them, with their defaults. */
+export function sweepOptions(options: RuntimeOptions) {
+  const { recover = true, evictAfter = 10_000, maxIdle = 1_000, maxTakeovers = 3 } = options
+  const { lease = DEFAULT_LEASE, retention, onProblem, onRun } = options
+  return { recover, evictAfter, maxIdle, maxTakeovers, lease, retention, onProblem, onRun }
+}
+
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   const problem =
     unknownOption(options, RUNTIME) ??

@@ -25,6 +25,15 @@ export function runKept(runId: RunId, row: StoredRun | undefined): SuperstepErro
   return new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
 }
 
+export function keyUnknown(key: string): SuperstepError {
+  return new SuperstepError("RUN_UNKNOWN", `The store has no run with the key "${key}".`)
+}
+
+export function recoversNothing(): SuperstepError {
+  const text = "This runtime was created with recover: false. Create one without it to recover runs."
+  return new SuperstepError("OPTION_INVALID", text)
+}
+
 /** `run`: for those who await this run. */
 export function runtimeClosed(run?: RunId): SuperstepError {
   if (run === undefined)

@@ -3,7 +3,7 @@
  * of a dead process are taken over, waiting runs are unloaded and resume on their answer or timer, and any process can
  * answer questions. `runtime/` executes one run.
  */
-import { type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import type { RequestId, RunId } from "../core/index.ts"
 import {
   type Fixture,
   type ForkOptions,
@@ -64,9 +64,18 @@ import {
   type Recovery,
   type Retention,
   type RuntimeOptions,
+  sweepOptions,
 } from "./options.ts"
 import { Programs, type WorkflowSource } from "./programs.ts"
-import { answerProblem, notQuarantined, notRegistered, runKept, runtimeClosed } from "./refusals.ts"
+import {
+  answerProblem,
+  keyUnknown,
+  notQuarantined,
+  notRegistered,
+  recoversNothing,
+  runKept,
+  runtimeClosed,
+} from "./refusals.ts"
 import { ScheduleRows } from "./schedules/schedule-rows.ts"
 import { Scheduler } from "./schedules/scheduler.ts"
 import { Schedules } from "./schedules/schedules.ts"
@@ -123,15 +132,8 @@ export class Runtime {
     this.#environment = { keeper: this.#keeper, clock, telemetry, onGraphChange, contextOf }
     this.#consumers = new Consumers(this.#keeper, clock, options.onProblem)
     this.#sweeper = new Sweeper(this.#environment, this.#programs, {
-      retention: options.retention,
-      onProblem: options.onProblem,
-      onRun: options.onRun,
+      ...sweepOptions(options),
       onChanged: () => this.#consumers.wake(),
-      recover: options.recover ?? true,
-      evictAfter: options.evictAfter ?? 10_000,
-      maxIdle: options.maxIdle ?? 1_000,
-      maxTakeovers: options.maxTakeovers ?? 3,
-      lease: options.lease ?? DEFAULT_LEASE,
       queues: options.queues && [...options.queues, INTERNAL_QUEUE],
       onSweep: async () => {
         await this.#programs.refresh()
@@ -363,10 +365,7 @@ export class Runtime {
   /** Recovers orphaned runs, now and continuously until `close()`. */
   async recover(): Promise<Recovery> {
     this.#checkOpen()
-    if (this.#options.recover === false) {
-      const text = "This runtime was created with recover: false. Create one without it to recover runs."
-      throw new SuperstepError("OPTION_INVALID", text)
-    }
+    if (this.#options.recover === false) throw recoversNothing()
     await this.#keeper.begin()
     await this.#programs.refresh()
     await this.#sweeper.setLimits()
@@ -463,8 +462,7 @@ export class Runtime {
     if (typeof run === "string") return run
     const { key } = run
     const [row] = await this.store.runs({ key, limit: 1 })
-    if (row === undefined)
-      throw new SuperstepError("RUN_UNKNOWN", `The store has no run with the key "${key}".`)
+    if (row === undefined) throw keyUnknown(key)
     return row.runId
   }
 

@@ -323,16 +323,12 @@ export class FollowedRun {
 
   /** By the dispatcher, to a process that takes it at once. False: it goes by mail. */
   async #bring(id: string, command: Mail["command"]): Promise<boolean> {
-    const { dispatcher } = this.#keeper
+    const { dispatcher, visits } = this.#keeper
     if (dispatcher?.deliver === undefined) return false
-    const mail: Mail = { id, runId: this.id, at: this.#clock.now(), command }
-    const outcome = await dispatcher.deliver(mail).catch((error) => {
-      this.#keeper.report(this.id, error instanceof Error ? error : new Error(String(error)))
-      return undefined
-    })
-    if (outcome?.ok === false) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
-    if (outcome?.ended !== undefined) this.#keeper.visits?.noteEnd(this.id, outcome.ended, this.#clock.now())
-    return outcome !== undefined
+    const reply = await visits?.deliver({ id, runId: this.id, at: this.#clock.now(), command })
+    if (reply?.ok === false) throw new SuperstepError(reply.code, reply.message, { run: this.id })
+    if (reply?.ended !== undefined) visits?.noteEnd(this.id, reply.ended, this.#clock.now())
+    return reply !== undefined
   }
 
   /** No process takes the signal now: from now on it counts as accepted, and one takes it later. */

@@ -129,7 +129,7 @@ export class Keeper {
     this.dispatcher =
       options.dispatcher && store.isEncrypted ? withoutValues(options.dispatcher) : options.dispatcher
     const report = (runId: RunId, error: Error) => this.report(runId, error)
-    this.visits = this.dispatcher && new Visits(this.dispatcher, report)
+    this.visits = this.dispatcher && new Visits(this.dispatcher, store.live, report)
     this.watch = this.watchWith(lease)
     // A clock that a test moves says nothing about this process's event loop.
     if (options.clock === systemClock && options.hasThread !== false) {
@@ -570,6 +570,7 @@ export class Keeper {
     this.slots.close()
     this.#loop?.stop()
     this.#stopServing()
+    this.visits?.close()
     await this.#verifying?.catch(() => undefined)
     if (this.#verified !== undefined) await this.store.dismiss(this.id, { reason: "closed" })
   }

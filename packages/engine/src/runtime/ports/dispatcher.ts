@@ -39,7 +39,7 @@ export interface Dispatcher {
    * Has some process call `runtime.worker.deliver(mail)`, and resolves with its outcome. Undefined if no process took it in time: it
    * may still arrive, and changes nothing then if it was delivered otherwise. Absent: mail is delivered through the store.
    */
-  deliver?(mail: Mail): Promise<MailReply | undefined>
+  deliver?(mail: BroughtMail): Promise<MailReply | undefined>
   /**
    * Has some process call `runtime.worker.perform(task, state)`, and resolves with the outcome. Called again for the same task and attempt, by
    * this process or another, it resolves with the same outcome: the handler does not run again. Absent: tasks execute where
@@ -61,6 +61,12 @@ export interface StartReply {
   readonly isCreated: boolean
   /** Absent: the store has more to tell. */
   readonly ended?: EndedRun | undefined
+}
+
+/** Mail that a dispatcher brings to a process. */
+export interface BroughtMail extends Mail {
+  /** Where the store's live channel brings the reply too, ahead of the dispatcher. */
+  readonly replyTo?: string | undefined
 }
 
 /** Sent when the mail has an outcome. */

@@ -10,7 +10,7 @@
  * L3 Sending never waits for a watcher. Events that a slow watcher cannot take are dropped and counted.
  * L4 Only what watchers in the executing process see is sent: secrets are masked first.
  */
-import type { RunId } from "../../core/index.ts"
+import type { Json, RunId } from "../../core/index.ts"
 import type { RunEvent } from "./events.ts"
 
 export interface LiveChannel {
@@ -23,6 +23,13 @@ export interface LiveChannel {
    * be lost, and may be wrong: listeners also poll. Absent if the channel has no hints.
    */
   hints?(holder: string, onHint: () => void): LiveService
+  /**
+   * Calls back with what other processes send to the address. A message may be lost: nothing may depend on it. Absent, with `send`, if
+   * the channel has no such messages.
+   */
+  listen?(address: string, onMessage: (message: Json) => void): LiveService
+  /** Sends a message at once. */
+  send?(address: string, message: Json): void
 }
 
 /** Opens a subscription in the process that executes the run. The listener is never called after `leave`. */
@@ -55,6 +62,7 @@ export interface LiveService {
 /** A channel within one process. */
 export function localChannel(): LiveChannel {
   const holders = new Map<string, WatchLive>()
+  const listeners = new Map<string, (message: Json) => void>()
   return {
     serve(holder, watch) {
       holders.set(holder, watch)
@@ -70,5 +78,10 @@ export function localChannel(): LiveChannel {
       listener({ type: "closed", reason: "lost" })
       return { leave: () => undefined }
     },
+    listen(address, onMessage) {
+      listeners.set(address, onMessage)
+      return { close: () => void listeners.delete(address) }
+    },
+    send: (address, message) => listeners.get(address)?.(message),
   }
 }

@@ -79,7 +79,7 @@ export function replayOutcome(
   const isFailed = outcome.error !== undefined
   for (const action of outcome.actions ?? []) {
     if (action.type === "emit") operations.emit(action.name, action.data)
-    else if (action.type === "log") operations.log(action.level, action.message, action.data)
+    else if (action.type === "log") operations.live.log(action.level, action.message, action.data)
     else if (isFailed) continue
     else if (action.type === "send")
       operations.send(action.value, action.to === undefined ? undefined : { to: action.to })

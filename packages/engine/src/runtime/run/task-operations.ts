@@ -26,20 +26,17 @@ import type {
   Callable,
   CallOptions,
   Context,
-  Delta,
-  LogLevel,
   PaidStep,
-  PartialOutput,
   Question,
   SendOptions,
   StepOptions,
-  ToolProgress,
   Update,
   WaitOptions,
 } from "../ports/program.ts"
 import { ownValue, type Schema, validate } from "../ports/values.ts"
 import { KEEPS, type KeepableQuestion, type KeptAnswer } from "./context.ts"
 import { HandlerKeys } from "./handler-keys.ts"
+import { LiveEvents } from "./live-events.ts"
 import { type OptionNames, unknownOption } from "./options.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { errorOf } from "./result.ts"
@@ -89,6 +86,7 @@ export class TaskOperations {
   usage: Usage | undefined
   decisions: RouteDecision[] | undefined
   #keys: HandlerKeys | undefined
+  #live: LiveEvents | undefined
   #held: SmallMap<string, Held> | undefined
   #calls: TaskCalls | undefined
   #controller: AbortController | undefined
@@ -217,50 +215,14 @@ export class TaskOperations {
     if (problem !== undefined) throw overBudget(problem)
   }
 
-  // Emitted at once, and not journaled
-
-  delta(delta: Delta): void {
-    this.#frame.emitLive({ type: "model.delta", task: this.#task.id, node: this.#node, ...delta })
-  }
-
-  partial({ call, value, agent }: PartialOutput): void {
-    const by = agent === undefined ? {} : { agent }
-    const owned = this.#own(value, () => `The partial output of "${this.#node}"`)
-    this.#frame.emitLive({
-      type: "output.partial",
-      task: this.#task.id,
-      node: this.#node,
-      call,
-      value: owned,
-      ...by,
-    })
-  }
-
-  progress({ tool: { id, name }, data, agent }: ToolProgress): void {
-    const owned = this.#ownData(data, () => `The progress of tool "${name}"`)
-    const by = agent === undefined ? {} : { agent }
-    const event = {
-      type: "tool.progress",
-      task: this.#task.id,
-      node: this.#node,
-      tool: { id, name },
-    } as const
-    this.#frame.emitLive({ ...event, ...owned, ...by })
-  }
-
   emit(name: string, data: unknown): void {
     this.checkOpen("ctx.emit")
-    const owned = this.#ownData(data, () => `The event "${name}" of "${this.#node}"`)
-    this.#frame.emitLive({ type: "custom", task: this.#task.id, node: this.#node, name, ...owned })
+    this.live.emit(name, data)
   }
 
-  log(level: LogLevel, message: string, data: unknown): void {
-    const owned = this.#ownData(data, () => `The log entry "${message}" of "${this.#node}"`)
-    this.#frame.emitLive({ type: "log", task: this.#task.id, node: this.#node, level, message, ...owned })
-  }
-
-  #ownData(data: unknown, what: () => string): { readonly data?: Json } {
-    return data === undefined ? {} : { data: this.#own(data, what) }
+  get live(): LiveEvents {
+    this.#live ??= new LiveEvents(this.#frame, this.#task)
+    return this.#live
   }
 
   // Journaled at once

@@ -519,19 +519,19 @@ export class TaskRun implements Context, Attempt {
     return this.#frame.host.mayBeWatched
   }
   get delta(): Context["delta"] {
-    return (delta) => this.#operate().delta(delta)
+    return (delta) => this.#operate().live.delta(delta)
   }
   get partial(): Context["partial"] {
-    return (output) => this.#operate().partial(output)
+    return (output) => this.#operate().live.partial(output)
   }
   get progress(): Context["progress"] {
-    return (progress) => this.#operate().progress(progress)
+    return (progress) => this.#operate().live.progress(progress)
   }
   get emit(): Context["emit"] {
     return (name, data) => this.#operate().emit(name, data)
   }
   get log(): Context["log"] {
-    return (level, message, data) => this.#operate().log(level, message, data)
+    return (level, message, data) => this.#operate().live.log(level, message, data)
   }
   get use(): Context["use"] {
     return (usage) => this.#operate().use(usage)
