@@ -195,3 +195,23 @@ test("a run with a tool that is always allowed replays as the same", async () =>
   await run
   expect(await replay(await recordingOf(store, "r"), flow)).toMatchObject({ same: true })
 })
+
+test("a question of another kind whose data looks like an approval is not settled with the tool", async () => {
+  const go = node("go", (text: string) => text)
+  const review = node("review", async (_: string, ctx) => {
+    const data = { kind: "tool-approval", tool: "send" }
+    return await ctx.ask({ prompt: "What do you think?", data, schema: z.string() })
+  })
+  const both = workflow("both")
+    .start(go)
+    .fanOut(go, [caller("a", [["send"]]), review])
+    .build()
+  const run = both.run("go")
+  const open = await run
+  const ofAgent = open.requests.find(({ data }) => "agent" in (data as object))?.id ?? ""
+  await run.respond(ofAgent, always)
+  const left = await run
+  expect(left.requests.map(({ prompt }) => prompt)).toEqual(["What do you think?"])
+  await run.respond(left.requests[0]?.id ?? "", "Fine.")
+  expect((await run).status).toBe("completed")
+})

@@ -150,7 +150,7 @@ export class RunRequests {
       root.apply({ type: "answer.kept", at, name: keeps.name, value })
       for (const [, frame] of [...this.#host.frames()]) {
         for (const request of [...frame.machine.requests()]) {
-          if (keeps.covers(request))
+          if (keeps.covers(request) && mayKeep(frame, request, keeps))
             frame.apply({ type: "request.answered", at, request: request.id, value, by })
         }
       }
@@ -202,6 +202,15 @@ async function heldFor(host: RequestHost, frame: Frame, request: OpenRequest): P
       return { schema: undefined }
     await frame.nextChange()
   }
+}
+
+/** Whether the handler that waits asks for such an answer, as far as it has asked again: the data of a question may be anything. */
+function mayKeep({ machine }: Frame, request: OpenRequest, { name }: KeptAnswer): boolean {
+  const task = machine.task(request.task)
+  const key = task && inlineKey(task, request)
+  if (task === undefined || key === undefined) return false
+  const held = attemptOf(task)?.held(key)
+  return held === undefined || held.keeps?.name === name
 }
 
 /** The key under which the task waits for the answer; undefined if it asked without waiting. */
