@@ -74,7 +74,10 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     codec,
     retryTimeout,
     onAway: () =>
-      onNotice({ code: "STORE_AWAY", message: `Waiting: PostgreSQL at ${shown} cannot be reached.` }),
+      onNotice({
+        code: "STORE_AWAY",
+        message: `Waiting: PostgreSQL at ${shown} cannot be reached. Trying again.`,
+      }),
     migrate: (connections) => migrate(connections, { schema, shown }, codec),
   })
   const listening =

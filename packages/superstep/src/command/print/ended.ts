@@ -12,6 +12,8 @@ export interface PrintEndedOptions {
   /** Stdout contains only JSON. */
   readonly json?: true | undefined
   readonly isKept: boolean
+  /** False if the run was stopped before the store had it. */
+  readonly isRecorded: boolean
   /** ` --store …`, unless the store is the default one. */
   readonly storeFlag: string
   /** The answer was printed as it streamed. */
@@ -29,6 +31,7 @@ export function printEnded(
   const { err } = cli
   const id = shellWord(runId)
   if (result === undefined) {
+    if (!options.isRecorded) return err.line("Stopped before the run started.")
     err.line("Stopped. The run is stored. Resume it:")
     return err.line(`  superstep runs resume ${id}${storeFlag}`)
   }

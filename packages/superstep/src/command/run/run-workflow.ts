@@ -78,11 +78,12 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
   const { flags, onResult } = options
   const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
   const watcher = noticeIncomplete(options.watcher ?? (await progressOf(cli, options)))
-  const { runId, result, code } = await execute(cli, watcher, isKept, options)
+  const { runId, isRecorded, result, code } = await execute(cli, watcher, isKept, options)
   const isShown = (result !== undefined && (await onResult?.(result))) === true
   printEnded(cli, runId, result, {
     json: flags.json,
     isKept,
+    isRecorded,
     storeFlag: storeFlagOf(flags),
     isShown,
     names: namesOf(options.opened.workflow),
@@ -93,7 +94,7 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
   return { result, code: flags.strict && problems.length > 0 ? EXIT.failed : code }
 }
 
-async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: RunWorkflowOptions) {
+async function execute(cli: Cli, watcher: NoticingWatcher, isKept: boolean, options: RunWorkflowOptions) {
   const { opened, store, flags, begin, onGraphChange, answerer = promptAnswerer(cli) } = options
   const { Runtime } = await import("@superstep/engine")
   // A command executes only the run that it was called for. `runs resume` continues orphaned runs.
@@ -107,7 +108,7 @@ async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: Run
       answerer: flags.yolo ? allowingTools(answerer) : answerer,
       isKept: isKept && options.cancelAtInterrupt !== true,
     })
-    return { runId: run.id, ...ended }
+    return { runId: run.id, isRecorded: after !== undefined || watcher.isStarted(), ...ended }
   } catch (error) {
     watcher.end?.(undefined)
     throw error
@@ -133,14 +134,19 @@ async function progressOf(cli: Cli, { flags, opened, past }: RunWorkflowOptions)
 interface NoticingWatcher extends Watcher {
   /** `SOURCE: REASON`, each once. */
   readonly noticed: ReadonlySet<string>
+  /** Whether the run has had an event. */
+  isStarted(): boolean
 }
 
 /** Also covers called workflows: the run does not see their state, but receives their events. */
 function noticeIncomplete(watcher: Watcher): NoticingWatcher {
   const noticed = new Set<string>()
+  let isStarted = false
   return {
     noticed,
+    isStarted: () => isStarted,
     event(event: RunEvent) {
+      isStarted = true
       if (event.type === "custom" && event.name.endsWith(".incomplete")) noticed.add(problemText(event.data))
       watcher.event(event)
     },
