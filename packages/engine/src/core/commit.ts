@@ -138,7 +138,7 @@ function tooManySupersteps(m: MachineState, superstep: number): ErrorData | unde
   const pending = [...new Set(names)].slice(0, 10).map((name) => `"${name}"`)
   return {
     code: "CONVERGENCE",
-    message: `The run did not end within ${most} supersteps; still to run: ${pending.join(", ")}. Raise limits.supersteps if the work is that long.`,
+    message: `The run did not end within ${most} ${most === 1 ? "superstep" : "supersteps"}; still to run: ${pending.join(", ")}. Raise limits.supersteps if the work is that long.`,
   }
 }
 

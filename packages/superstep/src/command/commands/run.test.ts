@@ -142,6 +142,7 @@ describe("the end of a run", () => {
 
   it.each([
     [["--max-steps", "3"], "did not end within 3 supersteps"],
+    [["--max-steps", "1"], "did not end within 1 superstep;"],
     [["--timeout", "20ms"], "time is up"],
   ])("is 4 at a limit: %s", async (flags, reason) => {
     const [file, input] = flags[0] === "--timeout" ? [slow, "x"] : [odd, '{"loop":true}']
