@@ -19,6 +19,8 @@ it.each([
   ["rnu", "Did you mean superstep run?"],
   ["valdiate", "Did you mean superstep validate?"],
   ["fly", "See superstep --help."],
+  ["version", "Did you mean superstep --version?"],
+  ["-v", "Did you mean superstep --version?"],
   ["--json", "Flags follow the command: superstep COMMAND --json."],
 ])("%s is an unknown command, and the error suggests a known one", async (word, hint) => {
   const { code, stdout, stderr } = await superstep([word, "x.yaml"])
@@ -30,7 +32,10 @@ it.each([
   [["serve", "--port", "abc"], '--port: "abc" is not valid. Write a port'],
   [["init", "foo"], 'The template "foo" is not valid. Allowed choices are steps,'],
   [["runs", "show"], "Missing argument: run."],
-  [["runs", "--nope"], "Unknown option '--nope'"],
+  [["runs", "--nope"], 'Unknown option "--nope".'],
+  [["run", "x.yaml", "--storr", "y"], 'Unknown option "--storr". Did you mean --store?'],
+  [["run", "x.yaml", "--foo"], 'Unknown option "--foo". Add --help'],
+  [["runs", "salvage"], "Missing option: --to <file>."],
   [["respond", "a", "b", "c", "d"], "Too many arguments."],
 ])("refuses the command line %j in plain words", async (argv, message) => {
   const { code, stderr } = await superstep(argv)

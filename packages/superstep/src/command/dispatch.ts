@@ -110,6 +110,11 @@ async function dispatch(argv: readonly string[], cli: Cli): Promise<void> {
 function entryFor(name: string): CommandEntry {
   const known = COMMANDS.find((one) => one.name === name)
   if (known !== undefined) return known
+  if (name === "-v" || name === "version") {
+    throw usageError(
+      `Unknown ${name === "-v" ? "flag" : "command"} "${name}". Did you mean superstep --version?`,
+    )
+  }
   if (name.startsWith("-")) {
     throw usageError(`Unknown flag "${name}". Flags follow the command: superstep COMMAND ${name}.`)
   }
@@ -166,6 +171,12 @@ function usageText(text: string): string {
     .replace(/^option '(--[\w-]+).*?' argument '(.*)' is invalid\./s, '$1: "$2" is not valid.')
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\./s, 'The $2 "$1" is not valid.')
     .replace(/^missing required argument '(.*)'$/, "Missing argument: $1.")
+    .replace(/^required option '(.*)' not specified$/, "Missing option: $1.")
+    .replace(/^unknown option '(.*)'/s, 'Unknown option "$1".')
+    // It removes the questions, and is never what somebody meant by a typing error.
+    .replace(/\s*\(Did you mean --yolo\?\)$/, "")
+    .replace(/\s*\(Did you mean one of (.*)\?\)$/s, " Did you mean one of $1?")
+    .replace(/\s*\(Did you mean (.*)\?\)$/s, " Did you mean $1?")
   return plain.replace(/^[a-z]/, (letter) => letter.toUpperCase())
 }
 

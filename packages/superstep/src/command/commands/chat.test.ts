@@ -172,13 +172,13 @@ describe("superstep chat", () => {
     const { code, stderr } = await superstep(["chat", "helper.yaml", "--strict", ...model], { files })
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining("Unknown option '--strict'"),
+      stderr: expect.stringContaining('Unknown option "--strict"'),
     })
   })
 
   it("has many runs, so none of them has an id; with an id it is a single run", async () => {
     const refused = await superstep(["chat", "helper.yaml", "--run-id", "r", ...model], { files })
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Unknown option '--run-id'") })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('Unknown option "--run-id"') })
     const io = testIo({ files, terminals: ["stdin", "stderr"] })
     const running = superstep(["run", "helper.yaml", "--run-id", "r", ...model], io)
     await io.seen('Prompt for "helper":')
