@@ -2,7 +2,7 @@
 import { Command } from "commander"
 import { type Cli, EXIT } from "../cli.ts"
 import { collect, complete } from "../flags.ts"
-import { usageError } from "../print/errors.ts"
+import { definitionError, usageError } from "../print/errors.ts"
 import { openInBrowser } from "../terminal/open-browser.ts"
 import { sanitizeLine } from "../terminal/terminal.ts"
 import { mcpPackage, type RemoteServer } from "./mcp-package.ts"
@@ -53,8 +53,9 @@ async function serversOf(cli: Cli, source: string, flags: LoginFlags): Promise<r
   const { scope: scopes, clientId } = flags
   if (/^https?:\/\//i.test(source)) return [{ url: source, oauth: { scopes, clientId } }]
   const { loadFile } = await import("../open/load-definition.ts")
-  const { data } = (await loadFile({ file: source }, cli, {}, { use: "check" })).definition ?? {}
-  const found = remotesIn(data).filter(({ oauth }) => oauth?.grant !== "client_credentials")
+  const loaded = await loadFile({ file: source }, cli, {}, { use: "check" })
+  if (loaded.definition === undefined) throw await definitionError(loaded)
+  const found = remotesIn(loaded.definition.data).filter(({ oauth }) => oauth?.grant !== "client_credentials")
   if (found.length > 0) return found
   throw usageError(`${source} has no MCP server with remote.oauth that a person logs in to.`)
 }

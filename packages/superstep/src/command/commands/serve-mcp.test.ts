@@ -83,4 +83,6 @@ test("a file that is missing, and two tools with one name, are reported", async 
 test("a login needs a server that has one", async () => {
   const ended = await superstep(["mcp", "login", "flow.yaml"], testIo({ files: FILES }))
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("no MCP server with remote.oauth") })
+  const missing = await superstep(["mcp", "login", "nope.yaml"], testIo({ files: FILES }))
+  expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no such file") })
 })
