@@ -22,7 +22,7 @@ test("an event has its time, its place and a summary", () => {
     path: ["outer#1"],
   }
   expect(eventLine(failed, screen)).toBe(
-    "03:04:05.678     7  task.failed      outer#1 > gen#3 no answer (retry in 2.0 s)",
+    "03:04:05.678     7  task.failed       outer#1 > gen#3 no answer (retry in 2.0 s)",
   )
 })
 
@@ -35,6 +35,6 @@ test("an event is one line, however long it is and whatever it contains", () => 
     value: `two\nlines \u001b[31m${"x".repeat(300)}`,
   }
   const line = eventLine(output, screen)
-  expect(line).toMatch(/^03:04:05\.678 {5}7 {2}output {11}n#1 two lines ␛\[31mx+…$/)
+  expect(line).toMatch(/^03:04:05\.678 {5}7 {2}output {12}n#1 two lines ␛\[31mx+…$/)
   expect(line).toHaveLength(80)
 })

@@ -175,7 +175,7 @@ export function eventLine(
     ...("node" in event && "task" in event ? [`${names.title(event.node)}#${event.task}`] : []),
   ].join(" > ")
   const rest = [where, contentOf(event, names)].filter((text) => text !== "").join("  ")
-  const name = padded(type, 15)
+  const name = padded(type, 16)
   const room = width - head.length - name.length - 2
   return `${paint.dim(head)}${paint.bold(name)}  ${clipped(sanitizeLine(rest), room)}`.trimEnd()
 }
