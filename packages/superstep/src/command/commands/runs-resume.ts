@@ -106,7 +106,6 @@ async function retry(
     throw usageError(
       `Run ${shortId(runId)} is ${status}, not failed: there is nothing to retry. ` +
         "To repeat a part of it, add --from NODE.",
-      error,
     )
   })
   if (!flags.quiet) err.line(err.paint.dim(`run ${made}, which continues ${shortId(runId)}`))

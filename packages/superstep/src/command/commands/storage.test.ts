@@ -87,7 +87,7 @@ describe("storage prune", () => {
 describe("storage retention", () => {
   test("stores a policy after a confirmation, shows it, and removes it", async () => {
     const io = await withRuns({ a: "x", b: "fail", c: "ask", d: "y" })
-    const none = "No policy is stored. Servers and workers delete by their own, if they have one.\n"
+    const none = "No policy is stored. Servers and workers follow their own, if they have one.\n"
     expect(await superstep(["storage", "retention"], io)).toMatchObject({ code: 0, stdout: none })
     const unsure = await superstep(["storage", "retention", "--keep", "1"], io)
     expect(unsure).toMatchObject({ code: 2, stderr: expect.stringContaining("it deletes 2 runs, ") })

@@ -167,7 +167,7 @@ async function retention(cli: Cli, store: OpenStore, flags: RetentionFlags): Pro
 
 function retentionText(policy: StoredRetention | undefined): string {
   if (policy === undefined)
-    return "No policy is stored. Servers and workers delete by their own, if they have one."
+    return "No policy is stored. Servers and workers follow their own, if they have one."
   const { keep, maxAge } = policy
   const parts = [
     ...(maxAge === undefined ? [] : [`runs that ended more than ${age(maxAge)} ago`]),

@@ -29,7 +29,7 @@ export function checkThread({ name, workflow, definition }: OpenedWorkflow): voi
   const channels = [...workflow.program.graph.channels.values()]
   if (definition === undefined || channels.some(({ lasting }) => lasting)) return
   throw usageError(
-    `${name} keeps nothing between runs. superstep chat and --thread are for files with agents and no ` +
+    `${name} keeps nothing between runs. superstep chat, --thread and --session are for files with agents and no ` +
       "workflow, and for graphs that hold a conversation. Use superstep run.",
   )
 }

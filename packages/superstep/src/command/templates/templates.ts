@@ -140,7 +140,7 @@ agents:
 const typescript: Template = {
   name: "typescript",
   summary: "a workflow in TypeScript",
-  next: ["npx superstep validate workflow.ts", 'npx superstep run workflow.ts "Why tea is drunk hot"'],
+  next: ["npx superstep graph workflow.ts", 'npx superstep run workflow.ts "Why tea is drunk hot"'],
   files: (model) => ({ "tsconfig.json": tsconfig, "workflow.ts": workflowModule(model) }),
   manifest: {
     type: "module",
