@@ -28,6 +28,7 @@ import { type Appender, appender, hasRecordsOnly, toChangeTexts } from "./journa
 import { blobTable } from "./journal/blobs.ts"
 import { graphTable } from "./journal/graphs.ts"
 import { journalTable, snapshotTable, toBodies, toSnapshotBody } from "./journal/journals.ts"
+import { journalReader } from "./journal/reads.ts"
 import { threadTable } from "./journal/threads.ts"
 import { keepAlive, leaseTable } from "./lease/leases.ts"
 import { mailTable } from "./lease/mail.ts"
@@ -151,8 +152,7 @@ function preparedStore(
         return Promise.reject(error)
       }
     },
-    read: (runId, afterSeq, limit) =>
-      transactions.readTogether(`The journal of run "${runId}"`, () => journals.read(runId, afterSeq, limit)),
+    read: journalReader(transactions, journals),
     async saveSnapshot(lease, snapshot) {
       const body = toSnapshotBody(lease.runId, snapshot, codec)
       return transactions.write(
@@ -200,7 +200,7 @@ function preparedStore(
     unquarantine: (runId) =>
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
-    queue: queueOn(queue, transactions, codec),
+    queue: queueOn(queue, transactions, append, codec),
     records: recordsOn(database, transactions, codec),
     schedules: schedulesOn(database, transactions, append, codec),
     subscriptions: subscriptionsOn(subscriptions, transactions),
@@ -269,7 +269,12 @@ function preparedStore(
   }
 }
 
-function queueOn(queue: QueueTable, transactions: Transactions, codec: ValueCodec): SqliteStore["queue"] {
+function queueOn(
+  queue: QueueTable,
+  transactions: Transactions,
+  append: Appender,
+  codec: ValueCodec,
+): SqliteStore["queue"] {
   return {
     async setLimits(workflow, limits) {
       const subject = `The limits of workflow "${workflow}"`
@@ -280,7 +285,7 @@ function queueOn(queue: QueueTable, transactions: Transactions, codec: ValueCode
       const subject = "The claim to queued runs"
       // Asked for again and again: only what finds something is a write.
       if (!(await transactions.readTogether(subject, () => queue.mayClaim(query)))) return { runs: [] }
-      return transactions.write(subject, () => queue.claimNext(query))
+      return transactions.write(subject, () => queue.claimNext(query, append.setClaimed))
     },
     async amend(amendment) {
       const { runId, records } = amendment

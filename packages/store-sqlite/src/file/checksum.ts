@@ -105,6 +105,13 @@ export const SUM_AFTER_END = sumAfter(`${UNSUSPECTED}
 export const STATE_AFTER_END = `CASE WHEN state = ${stateOf("runs")}
   THEN ?5 || char(10) || graph || char(10) ELSE state END`
 
+/** Of a run that is claimed: ?1 the holder. Its token rises by one, it executes, and has no time to wake up. */
+export const SUM_AFTER_CLAIM = `(state_sum + 11 + 31 * (1 - CAST(executing AS INTEGER))
+  + 13 * (-1 - CAST(coalesce(wake_at, -1) AS INTEGER) % ${PRIME})) % ${PRIME}`
+/** A queued run is running then. */
+export const STATE_AFTER_CLAIM = `CASE WHEN state = ${stateOf("runs")}
+  THEN CASE status WHEN 'queued' THEN 'running' ELSE status END || char(10) || graph || char(10) || ?1 ELSE state END`
+
 /** What the triggers would write, of a row that is called NEW. */
 export const MADE_SUM = `(${sumOf("NEW")}) % ${PRIME}`
 export const MADE_STATE = stateOf("NEW")

@@ -5,6 +5,7 @@
  * its workflow, queue, tenant and lanes. Both are null for a run that was not queued, whose line is its workflow.
  * `ready` marks a run that nobody holds and that is due, or has mail, where status and time do not say so.
  */
+import { STATE_AFTER_CLAIM, SUM_AFTER_CLAIM } from "./checksum.ts"
 
 export const QUEUE_MIGRATION = `
   ALTER TABLE runs ADD COLUMN flow TEXT;
@@ -59,8 +60,11 @@ export const IS_READY =
   "holder IS NULL AND (ready = 1 OR (wake_at IS NULL AND status IN ('queued', 'running')))"
 export const BEGUN = 10_000_000_000_000
 
-/** In an UPDATE of a run that is claimed: it has begun, takes no further input, and is ready only when it is due again. */
-export const CLAIMED = `token = token + 1, wake_at = NULL, executing = 1, ready = 0, flow_group = NULL,
+/**
+ * In an UPDATE of runs that are claimed: ?1 the holder. They have begun, take no further input, and are ready only when they
+ * are due again. With the sums that the triggers would otherwise add by further updates.
+ */
+export const CLAIMED = `holder = ?1, state_sum = ${SUM_AFTER_CLAIM}, state = ${STATE_AFTER_CLAIM}, token = token + 1, wake_at = NULL, executing = 1, ready = 0, flow_group = NULL,
   score = CASE status WHEN 'queued' THEN score - ${BEGUN} ELSE score END,
   status = CASE status WHEN 'queued' THEN 'running' ELSE status END`
 

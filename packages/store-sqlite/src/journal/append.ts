@@ -41,7 +41,7 @@ import type { Database, Value } from "../file/driver.ts"
 import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
 import { IS_CURRENT } from "../file/schema.ts"
 import type { MailTable } from "../lease/mail.ts"
-import type { QueueTable } from "../lease/queue.ts"
+import type { ClaimedRun, QueueTable } from "../lease/queue.ts"
 import { type RequestTable, type RequestText, toRequestText } from "../runs/requests.ts"
 import type { LabelTable } from "../runs/run-labels.ts"
 import type { NameIndex } from "../runs/run-names.ts"
@@ -116,6 +116,8 @@ export interface Appender {
   follow(appends: readonly Append[]): number | undefined
   /** The run begins or ceases to be executed, without an append. */
   setOpen(runId: string, isOpen: boolean): void
+  /** The run was claimed within this transaction. */
+  setClaimed(claimed: ClaimedRun): void
   /** A transaction was rolled back: forgets the journal ends that it wrote. */
   forget(): void
 }
@@ -124,6 +126,8 @@ export interface Appender {
 interface KnownEnd extends Target {
   readonly token: number
   isOpen: boolean
+  /** Whether it may be under suspicion: `follow` would refuse its records, and those beside them. */
+  readonly isSuspect: boolean
   head: number
   bytes: number
   at: number
@@ -367,7 +371,7 @@ export function appender(
     let made = 0
     for (const append of appends) {
       const known = knownEnd(append)
-      if (known === undefined) break
+      if (known === undefined || known.isSuspect) break
       addRows(values, known, append)
       made += 1
     }
@@ -388,9 +392,9 @@ export function appender(
     }
   }
 
-  function know({ runId, token }: Lease, run: Target, isOpen: boolean): void {
+  function know(runId: string, end: KnownEnd): void {
     if (ends.size >= MAX_KNOWN) ends.clear()
-    ends.set(runId, { ...run, token, isOpen })
+    ends.set(runId, end)
   }
 
   function apply(runId: string, run: Target, change: RunChange, texts: ChangeTexts): void {
@@ -433,8 +437,11 @@ export function appender(
       const run = change?.created === undefined ? move(append, runId) : create(append, change.created)
       if (isSuperstepError(run)) return run
       if (endsRun(change)) ends.delete(lease.runId)
-      // An intent leaves the run under suspicion, if it is: `follow` would refuse the next records, and those beside them.
-      else know(lease, run, isOpenAfter(run, change) && change?.intent !== true)
+      else {
+        const isOpen = isOpenAfter(run, change)
+        // An intent leaves the run under suspicion, if it is.
+        know(lease.runId, { ...run, token: lease.token, isOpen, isSuspect: change?.intent === true })
+      }
       keepBlobs(run.id, append)
       if (change === undefined) return undefined
       apply(runId, run, change, texts)
@@ -445,6 +452,13 @@ export function appender(
     setOpen(runId, isOpen) {
       const known = ends.get(runId)
       if (known !== undefined) known.isOpen = isOpen
+    },
+    setClaimed({ id, mayAsk, run }) {
+      const { runId, token, status, seq: head, bytes, updatedAt: at } = run
+      if (status !== "running") return
+      const workflow = toText(run.workflow)
+      const thread = toTextOrNull(run.thread)
+      know(runId, { id, workflow, thread, isOpen: true, isSuspect: true, mayAsk, head, bytes, at, token })
     },
     forget: () => ends.clear(),
   }

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs"
+import type { Lease } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import {
   alter,
@@ -53,6 +54,57 @@ describe.each(drivers)("a journal in a file by $name", ({ driver }) => {
     if (expected === undefined) expect(await read).toEqual([...records(1, 3), ...records(4, 2, "own")])
     else await expect(read).rejects.toThrow(expected)
     await store.close()
+  })
+
+  test("that is read at once with others is as it is read alone, and its damage is reported alone (S4)", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    for (const runId of ["a", "b", "damaged"]) {
+      await store.append(lease(runId), 0, records(1, 3, runId), created())
+      await store.append(lease(runId), 3, records(4, 1, runId))
+    }
+    await store.append(lease("long"), 0, records(1, 50), created())
+    await store.append(lease("fork"), 2, records(3, 1), created({ forkOf: { runId: "a", seq: 2 } }))
+    const names = ["a", "b", "damaged", "long", "fork", "none", "a"]
+    const readAll = () => Promise.allSettled(names.map((name) => store.read(name, 0)))
+    const alone: unknown[] = []
+    for (const name of names) alone.push({ status: "fulfilled", value: await store.read(name, 0) })
+    const together = await readAll()
+    expect(together).toEqual(alone)
+    alter(path, driver, (database) => database.exec("DELETE FROM journal WHERE run = 3 AND seq = 2"))
+    const message = expect.stringContaining('run "damaged" is damaged at 2')
+    const reason = expect.objectContaining({ code: "STORE_CORRUPT", message })
+    expect(await readAll()).toEqual(alone.with(2, { status: "rejected", reason }))
+    await store.close()
+  })
+
+  test("of a run that was claimed from the queue is continued where it ends, unless the run was taken since (S2)", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    const other = openStore(path, driver)
+    const ids = ["a", "b", "c"]
+    for (const runId of ids) await store.append(lease(runId), 0, records(1, 2), created())
+    await store.beat({ id: "h", machine: "m", pid: 1, born: "" })
+    await store.dismiss("h", { reason: "died" })
+    await store.beat({ id: "next", machine: "m", pid: 2, born: "" })
+    const query = { holder: "next", workflows: ["w"], now: () => 5_000, limit: 9 }
+    const { runs } = await store.queue.claimNext(query)
+    expect(runs.map(({ runId }) => runId)).toEqual(ids)
+    const leases = runs.map(({ runId, token }) => ({ runId, token, holder: "next" }))
+    const [a, b, c] = leases as [Lease, Lease, Lease]
+    const taken = await other.claim("c", c.token, "third")
+    await other.append(taken as Lease, 2, records(3, 1))
+
+    await Promise.all([store.append(a, 2, records(3, 1)), store.append(b, 2, records(3, 1))])
+    await expect(store.append(c, 2, records(3, 1))).rejects.toMatchObject({ code: "RUN_TAKEN" })
+    await store.append(a, 3, records(4, 2))
+    await store.append(b, 3, records(4, 1), { status: "completed" })
+    expect(await other.run("a")).toMatchObject({ seq: 5, takeovers: 0, holder: "next" })
+    expect(await other.run("b")).toMatchObject({ seq: 4, takeovers: 0, status: "completed" })
+    expect(await other.run("c")).toMatchObject({ seq: 3, takeovers: 0, holder: "third" })
+    expect(await other.read("a", 0)).toEqual(records(1, 5))
+    await store.close()
+    await other.close()
   })
 
   test("of 1 KB payloads takes no more than 1.38 times their size, checksums included, on the disk", async () => {

@@ -23,6 +23,7 @@ import {
   type RunNumbers,
   selected,
   shownName,
+  toRunNumbers,
   toText,
 } from "../file/columns.ts"
 import type { Database, Value } from "../file/driver.ts"
@@ -54,6 +55,9 @@ interface JournalEnd {
   readonly at: number
 }
 
+/** Records of a journal that is read together with others: the rows of all of them are in memory at once. */
+const SHORT = 20
+
 export interface JournalTable {
   /** Adds records after `end`; returns the new end. */
   add(
@@ -71,6 +75,11 @@ export interface JournalTable {
   follow(values: readonly Value[]): { readonly rows: number; readonly added: number }
   /** To be called within a transaction, so that all it reads is of one moment. */
   read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
+  /**
+   * The whole journals of runs, by their names as the file has them. Forks and long journals are left out. Throws if any of
+   * them is damaged. To be called within a transaction.
+   */
+  readShort(names: readonly string[]): Map<string, readonly JournalRecord[]>
   /** Removes the records of runs that have few. */
   removeAll(runs: RunNumbers): void
   /** Deletes at most `most` records of a removed run; returns how many it deleted. */
@@ -87,6 +96,10 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
   const heads = runHeads(database)
   const find = database.prepare(
     `SELECT ${RECORD_COLUMNS} FROM journal WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq`,
+  )
+  const findAll = database.prepare(
+    `SELECT CAST(journal.run AS INTEGER) AS run, ${RECORD_COLUMNS} FROM journal
+     WHERE run IN ${EACH_RUN} ORDER BY run, seq`,
   )
   const removeAll = database.prepare(`DELETE FROM journal WHERE run IN ${EACH_RUN}`)
   const removeSome = database.prepare(
@@ -135,6 +148,18 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
         run = heads.pastOf(run)
       }
       return parts.length === 1 ? (parts[0] as JournalRecord[]) : parts.reverse().flat()
+    },
+    readShort(names) {
+      const short = heads.findAll(names).filter(({ forkRun, head }) => forkRun === null && head <= SHORT)
+      const rows = new Map<number, JournalRow[]>(short.map(({ id }) => [id, []]))
+      const all = findAll.all(toRunNumbers([...rows.keys()])) as (JournalRow & { run: number })[]
+      for (const row of all) rows.get(row.run)?.push(row)
+      return new Map(
+        short.map(({ id, name, head }) => [
+          name,
+          toRecords(name, 0, head, rows.get(id) ?? [], blobs.reader()),
+        ]),
+      )
     },
     removeAll: (runs) => void removeAll.run(runs),
     removeSome: (run, most) => Number(removeSome.run(run, most).changes),

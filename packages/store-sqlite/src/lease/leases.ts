@@ -21,6 +21,7 @@ import {
   jsonBytes,
   type Row,
   selected,
+  toRunNumbers,
   toText,
   toTextList,
 } from "../file/columns.ts"
@@ -68,15 +69,14 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
   const findExecuting = database.prepare(
     `SELECT id, ${jsonBytes("run_id")} AS run_id, takeovers FROM runs WHERE holder = ? AND executing = 1`,
   )
-  const suspect = database.prepare(DISMISSAL.countDeath)
+  const suspect = database.prepare(DISMISSAL.countDeaths)
   const freeAll = database.prepare(DISMISSAL.freeAll)
   const findFree = database.prepare(FREE)
   const markTaken = database.prepare(
     `UPDATE holders SET taken = 1 WHERE id <> ? AND id = (SELECT holder FROM runs WHERE run_id = ? AND token = ?)`,
   )
   const claim = database.prepare(
-    `UPDATE runs SET holder = ?, ${CLAIMED}
-     WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
+    `UPDATE runs SET ${CLAIMED} WHERE run_id = ?2 AND token = ?3 AND ${IN_FLIGHT}`,
   )
   const rests = database.prepare("SELECT 1 FROM runs WHERE run_id = ? AND head = ? AND executing = 0")
   const setIdle = database.prepare(
@@ -103,7 +103,7 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
     const rows =
       why.reason === "died" ? executing : executing.filter(({ run_id }) => runIdOf(run_id) === why.runId)
     const only = onlySuspect(rows)
-    for (const row of rows) suspect.run(row === only ? 1 : 0, holder, row.id)
+    suspect.run(only?.id ?? null, holder, toRunNumbers(rows.map(({ id }) => id)))
   }
 
   return {
@@ -206,8 +206,8 @@ const FREE = `
   SELECT ${RUN_COLUMNS} FROM (SELECT id FROM found ORDER BY updated_at, id LIMIT ?3) AS first
   CROSS JOIN runs ON runs.id = first.id ${WITH_END} ORDER BY runs.updated_at, runs.id`
 
-/** ?1 whether the run is blamed, ?2 the holder that died with it. */
-const COUNT_DEATH = "UPDATE runs SET takeovers = takeovers + 1, blamed = ?1, died_with = ?2"
+/** ?2 the holder that died with the runs. */
+const COUNT_DEATH = "UPDATE runs SET takeovers = takeovers + 1, died_with = ?2, blamed ="
 
 /**
  * The statements that dismiss a holder, in the order in which one transaction runs them. The heartbeat thread prepares them
@@ -216,10 +216,10 @@ const COUNT_DEATH = "UPDATE runs SET takeovers = takeovers + 1, blamed = ?1, die
 export const DISMISSAL = {
   /** ?1 the holder. Where it changes nothing, the holder was dismissed before. */
   removeHolder: "DELETE FROM holders WHERE id = ?1",
-  /** ?3 the row. */
-  countDeath: `${COUNT_DEATH} WHERE id = ?3`,
-  /** ?3 the run's id: the run that a hung holder was stuck in. */
-  countHungRun: `${COUNT_DEATH} WHERE holder = ?2 AND executing = 1 AND run_id = ?3`,
+  /** ?1 the number of the run that is blamed, or null, ?3 the numbers of all runs. */
+  countDeaths: `${COUNT_DEATH} (id IS ?1) WHERE id IN (SELECT value FROM json_each(?3))`,
+  /** ?1 whether the run is blamed, ?3 its id: the run that a hung holder was stuck in. */
+  countHungRun: `${COUNT_DEATH} ?1 WHERE holder = ?2 AND executing = 1 AND run_id = ?3`,
   /** ?1 the holder. */
   freeAll: `UPDATE runs SET token = token + 1, holder = NULL, ${END_WRITTEN_AND_RESTED},
        wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END

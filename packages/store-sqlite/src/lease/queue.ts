@@ -22,6 +22,7 @@ import {
   type JsonBytes,
   jsonBytes,
   parseJson,
+  toRunNumbers,
   toText,
   toTextOrNull,
 } from "../file/columns.ts"
@@ -48,7 +49,8 @@ export interface QueueTable {
   hasOtherLimits(workflow: string, limits: readonly LaneLimit[]): boolean
   /** Whether there may be anything to claim, so that an idle process does not write. */
   mayClaim(query: ClaimQuery): boolean
-  claimNext(query: ClaimQuery): Claimed
+  /** `onClaim` gets each run that it claims. */
+  claimNext(query: ClaimQuery, onClaim: (claimed: ClaimedRun) => void): Claimed
   amend(amendment: Amendment, bodies: readonly RecordBody[]): boolean
   expired(now: number, limit: number): readonly StoredRun[]
 }
@@ -57,12 +59,26 @@ interface Line extends QueueLine {
   readonly name: string
   readonly workflow: string
   readonly queue: string
+  /** How many of its runs were claimed. */
+  claimed: number
+  /** The runs after its head, as far as they have been read. */
+  next: Head[]
 }
 
 interface HeadRow {
   readonly id: number
   readonly score: number
   readonly is_first: number
+}
+
+type Head = HeadRow & NonNullable<QueueLine["head"]>
+
+/** A run that was just claimed. */
+export interface ClaimedRun {
+  readonly id: number
+  /** Whether it may have requests. */
+  readonly mayAsk: boolean
+  readonly run: StoredRun
 }
 
 /** Runs of a line that may be claimed, by ?1 its name, ?2 now, and ?3 the graphs whose runs are left to others. */
@@ -137,9 +153,9 @@ export function queueTable(
      )
      SELECT ${jsonBytes("name")} AS name FROM lines WHERE name IS NOT NULL`,
   )
-  const findHead = database.prepare(
+  const findHeads = database.prepare(
     `SELECT id, ${SCORE} AS score, status = 'queued' AS is_first FROM runs
-     WHERE ${CLAIMABLE_IN_LINE} ORDER BY ${SCORE}, id LIMIT 1`,
+     WHERE ${CLAIMABLE_IN_LINE} ORDER BY ${SCORE}, id LIMIT ?4 OFFSET ?5`,
   )
   const findNamed = database.prepare(
     `SELECT id, ${SCORE} AS score, status = 'queued' AS is_first, ${jsonBytes(LINE)} AS line FROM runs
@@ -147,8 +163,14 @@ export function queueTable(
        AND (status <> 'queued'
          OR ((wake_at IS NULL OR wake_at <= ?2) AND (expires_at IS NULL OR expires_at > ?2)))`,
   )
-  const claim = database.prepare(`UPDATE runs SET holder = ?, ${CLAIMED} WHERE id = ?`)
-  const findRun = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE runs.id = ?`)
+  // All at once: the drivers take more time for a call than SQLite takes for a row.
+  const claimAll = database.prepare(
+    `UPDATE runs SET ${CLAIMED} WHERE id IN (SELECT value FROM json_each(?2))`,
+  )
+  const findRuns = database.prepare(
+    `SELECT runs.id, EXISTS (SELECT 1 FROM requests WHERE run = runs.id) AS may_ask, ${RUN_COLUMNS}
+     FROM json_each(?) AS claimed CROSS JOIN runs ON runs.id = claimed.value ${WITH_END} ORDER BY claimed.key`,
+  )
   const findQueued = database.prepare(
     `SELECT id FROM runs WHERE run_id = ? AND token = ? AND status = 'queued'`,
   )
@@ -168,13 +190,18 @@ export function queueTable(
     )
   }
 
-  function headOf(
-    line: Pick<Line, "name">,
-    now: number,
-    { without = [] }: Pick<ClaimQuery, "without">,
-  ): (HeadRow & Line["head"]) | undefined {
-    const [row] = findHead.all(line.name, now, JSON.stringify(without.map(toText))) as HeadRow[]
-    return row && { ...row, isFirst: row.is_first === 1 }
+  /** The first runs of a line after those that were claimed. */
+  function nextOf({ name, claimed }: Line, now: number, { without = [] }: ClaimQuery, most: number): Head[] {
+    const rows = findHeads.all(name, now, JSON.stringify(without.map(toText)), most, claimed) as HeadRow[]
+    return rows.map(toHead)
+  }
+
+  /** Puts the next run of the line in the place of its head. At most `left` more runs are claimed. */
+  function advance(line: Line, now: number, query: ClaimQuery, left: number): void {
+    // Of each line one, and more of those that have more: there may be many lines.
+    const most = Math.min(left, 1 + 4 * line.claimed)
+    if (line.next.length === 0 && most > 0) line.next = nextOf(line, now, query, most)
+    line.head = line.next.shift()
   }
 
   function laneStates(now: number): LaneStates {
@@ -206,11 +233,21 @@ export function queueTable(
     if (runId !== undefined) {
       const [row] = findNamed.all(toText(runId), now) as (HeadRow & { line: JsonBytes })[]
       if (row === undefined) return []
-      return [{ ...toLine(row.line), head: { ...row, isFirst: row.is_first === 1 } }].filter(isServed)
+      return [{ ...toLine(row.line), head: toHead(row) }].filter(isServed)
     }
     const lines = (findLines.all() as { name: JsonBytes }[]).map(({ name }) => toLine(name)).filter(isServed)
-    for (const line of lines) line.head = headOf(line, now, query)
+    for (const line of lines) advance(line, now, query, query.limit)
     return lines
+  }
+
+  /** In the order of their numbers here. */
+  function claim(holder: string, ids: readonly number[]): ClaimedRun[] {
+    if (ids.length === 0) return []
+    const numbers = toRunNumbers(ids)
+    claimAll.run(toText(holder), numbers)
+    const rows = findRuns.all(numbers) as { id: number; may_ask: number }[]
+    const runs = toStoredRuns(rows, codec)
+    return rows.map(({ id, may_ask }, i) => ({ id, mayAsk: may_ask === 1, run: runs[i] as StoredRun }))
   }
 
   function begin({ runId, workflow }: StoredRun, at: number): void {
@@ -250,36 +287,38 @@ export function queueTable(
       if (runId !== undefined) return true
       return [hasReady.all(), hasDue.all(now()), hasAddressed.all(), gone()].some(({ length }) => length > 0)
     },
-    claimNext(query) {
+    claimNext(query, onClaim) {
       const { holder, limit } = query
       const now = query.now()
       prepare(now)
       const lines = linesFor(query, now)
       if (lines.length === 0) return { runs: [] }
       const lanes = laneStates(now)
-      const claimed: { readonly id: number; readonly isFirst: boolean }[] = []
+      const heads = new Map<number, Head>()
       let claims = (findLastServed.all() as { served: number | null }[])[0]?.served ?? 0
       const served = new Map<string, number>()
       claimInTurn(lines, lanes, {
         limit,
         servedAt: (tenant) => (findServed.all(toText(tenant)) as { served: number }[])[0]?.served,
         claim(line) {
-          const { id, isFirst } = line.head as HeadRow & NonNullable<Line["head"]>
-          claim.run(toText(holder), id)
+          const own = line as Line
+          const head = own.head as Head
+          heads.set(head.id, head)
+          own.claimed += 1
           claims += 1
           served.set(line.tenant, claims)
-          claimed.push({ id, isFirst })
-          line.head = query.runId === undefined ? headOf(line as Line, now, query) : undefined
+          if (query.runId === undefined) advance(own, now, query, limit - heads.size)
+          else own.head = undefined
         },
+      })
+      const runs = claim(holder, [...heads.keys()]).map((claimed) => {
+        if (heads.get(claimed.id)?.isFirst) begin(claimed.run, now)
+        onClaim(claimed)
+        return claimed.run
       })
       for (const [tenant, last] of served) setServed.run(toText(tenant), last)
       if (lanes.paid.size > 0) dropPaid.run(now)
       for (const [lane, until] of lanes.paid) setPaid.run(toText(lane), until)
-      const runs = claimed.flatMap(({ id, isFirst }) => {
-        const found = toStoredRuns(findRun.all(id), codec)
-        if (isFirst) for (const run of found) begin(run, now)
-        return found
-      })
       return lanes.nextAt === undefined ? { runs } : { runs, nextAt: lanes.nextAt }
     },
     amend({ runId, token, records, wakeAt, closed }, bodies) {
@@ -302,6 +341,10 @@ export function queueTable(
   }
 }
 
+function toHead(row: HeadRow): Head {
+  return { ...row, isFirst: row.is_first === 1 }
+}
+
 type BodyRow = { readonly body: JsonBytes }
 
 function toLimit({ body }: BodyRow): LaneLimit {
@@ -313,13 +356,15 @@ function sorted(limits: readonly LaneLimit[]): readonly LaneLimit[] {
   return [...limits].sort((a, b) => byText(toText(a.name), toText(b.name)))
 }
 
+const unread = (): Pick<Line, "head" | "claimed" | "next"> => ({ head: undefined, claimed: 0, next: [] })
+
 /** A line as its name says: that of a run that was never queued is its workflow, after a quote. */
 function toLine(bytes: JsonBytes): Line {
   const subject = () => "A run is damaged at its place in a queue"
   const name = decodeText(bytes, subject)
   if (!name.startsWith("[")) {
     const workflow = decodeName(new TextEncoder().encode(name.slice(1)), subject)
-    return { name, workflow, queue: DEFAULT_QUEUE, tenant: "", lanes: undefined, head: undefined }
+    return { name, workflow, queue: DEFAULT_QUEUE, tenant: "", lanes: undefined, ...unread() }
   }
   const [workflow, queue, tenant, lanes] = parseJson(bytes, subject) as [
     string,
@@ -327,5 +372,5 @@ function toLine(bytes: JsonBytes): Line {
     string,
     readonly Lane[],
   ]
-  return { name, workflow, queue, tenant, lanes, head: undefined }
+  return { name, workflow, queue, tenant, lanes, ...unread() }
 }

@@ -174,6 +174,8 @@ interface RunHead {
 export interface RunHeads {
   /** `name` as the file has it. */
   find(name: string): RunHead | undefined
+  /** Of those that are found. */
+  findAll(names: readonly string[]): readonly RunHead[]
   /** Undefined for a run that is no fork. */
   pastOf(run: RunHead): RunHead | undefined
 }
@@ -190,6 +192,9 @@ export function runHeads(database: Database): RunHeads {
   const columns = `runs.id, CAST(${HEAD} AS INTEGER) AS head, CAST(runs.fork_run AS INTEGER) AS fork_run,
     ${RUN_CHECK_COLUMNS}`
   const findByName = database.prepare(`SELECT ${columns} FROM runs ${WITH_END} WHERE run_id = ?`)
+  const findByNames = database.prepare(
+    `SELECT ${columns} FROM json_each(?) AS named CROSS JOIN runs ON runs.run_id = named.value ${WITH_END}`,
+  )
   const findById = database.prepare(`SELECT ${columns} FROM runs ${WITH_END} WHERE runs.id = ?`)
   const isHidden = hiddenCheck(database)
 
@@ -211,6 +216,7 @@ export function runHeads(database: Database): RunHeads {
       if (head.name !== name) throw hidden(name)
       return head
     },
+    findAll: (names) => (findByNames.all(JSON.stringify(names)) as HeadRow[]).map(toHead),
     pastOf({ name, forkRun, forkSeq }) {
       if (forkRun === null) return undefined
       const [past] = findById.all(forkRun) as HeadRow[]
