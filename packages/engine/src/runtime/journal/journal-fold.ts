@@ -26,8 +26,16 @@ import { lastingState } from "./thread.ts"
 
 /** The key of a sub-workflow within its run's journal. A retried task calls again under another key. */
 export function childKey(parent: string, task: TaskId, attempt: number, key: string): string {
-  const own = `${task}.${attempt}:${key.replaceAll("/", "%2F")}`
-  return parent === "" ? own : `${parent}/${own}`
+  return joinKey(parent, callPart(task, attempt, key))
+}
+
+/** The last part of the key of a sub-workflow: it names the call within the workflow that makes it. */
+export function callPart(task: TaskId, attempt: number, key: string): string {
+  return `${task}.${attempt}:${key.replaceAll("/", "%2F")}`
+}
+
+export function joinKey(parent: string, part: string): string {
+  return parent === "" ? part : `${parent}/${part}`
 }
 
 /** How events show the call: `node#task`, and for a further call of the same attempt `node#task.2`. */

@@ -17,16 +17,7 @@ import {
   type TimerId,
   toErrorData,
 } from "../../core/index.ts"
-import {
-  addMember,
-  isIntent,
-  NO_ENTRIES,
-  NO_MEMBERS,
-  putEntry,
-  removeEntry,
-  removeMember,
-  requestOfTimer,
-} from "../../core/internal.ts"
+import { addMember, isIntent, NO_MEMBERS, removeMember, requestOfTimer } from "../../core/internal.ts"
 import { Journal } from "../journal/journal.ts"
 import type { FrameStart } from "../journal/journal-fold.ts"
 import { type LoadedFrame, type LoadedRun, Snapshots, snapshotOf } from "../journal/load-run.ts"
@@ -48,7 +39,8 @@ import { Activity } from "./activity.ts"
 import { CatchUp } from "./catch-up.ts"
 import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
 import { abortHandlers, EffectQueue, type Work } from "./effect-queue.ts"
-import { type Caller, Frame, type FrameHost, framePath } from "./frame.ts"
+import { type Caller, Frame, type FrameHost } from "./frame.ts"
+import { attachFrame, detachFrame, frameAt, framePath } from "./frame-tree.ts"
 import { adopt } from "./graph-change.ts"
 import { RestoredCalls, waitsForCall } from "./restored-calls.ts"
 import { AgentReports } from "./result.ts"
@@ -81,8 +73,8 @@ export class Driver implements FrameHost {
   readonly #keeper: DriverKeeper | undefined
   readonly #journal: Journal<Work | (() => void)> | undefined
   #root: Frame | undefined
-  /** Sub-workflows that are in progress, by key. */
-  #below: ReadonlyMap<string, Frame> = NO_ENTRIES
+  /** Sub-workflows that are in progress, in the order in which they began. */
+  #below: ReadonlySet<Frame> = NO_MEMBERS
   readonly #snapshots: Snapshots | undefined
   lease: Lease | undefined
   /** Whether the store has the run. */
@@ -166,11 +158,12 @@ export class Driver implements FrameHost {
     return this.#lost?.error
   }
   frame(key: string): Frame | undefined {
-    return key === "" ? this.#root : this.#below.get(key)
+    return frameAt(this.#root, key)
   }
   /** The run, once it has begun, and its sub-workflows that are in progress. */
-  frames(): Iterable<[string, Frame]> {
-    return this.#root === undefined ? this.#below : [["", this.#root], ...this.#below]
+  frames(): [string, Frame][] {
+    const all = this.#root === undefined ? [...this.#below] : [this.#root, ...this.#below]
+    return all.map((frame) => [frame.key, frame])
   }
   get requests(): RunRequests {
     this.#requests ??= new RunRequests(this)
@@ -246,15 +239,20 @@ export class Driver implements FrameHost {
   }
 
   addFrame(frame: Frame): void {
-    if (frame.caller === undefined) this.#root = frame
-    else this.#below = putEntry(this.#below, frame.key, frame)
+    const { caller } = frame
+    if (caller === undefined) this.#root = frame
+    else {
+      this.#below = addMember(this.#below, frame)
+      attachFrame(frame, caller)
+    }
     this.early?.addGraph(frame.machine.graph)
   }
   dropEarly(): void {
     if (this.early?.drop()) this.early = undefined
   }
   removeFrame(frame: Frame): void {
-    removeEntry(this.#below, frame.key)
+    removeMember(this.#below, frame)
+    if (frame.caller !== undefined) detachFrame(frame.caller)
     this.requests.remember(frame)
   }
 

@@ -30,14 +30,15 @@ import {
   type UsageReserved,
   type WaitOutcome,
 } from "../../core/index.ts"
-import { addMember, hasEffect, NO_MEMBERS, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
-import { type FrameStart, pathPart, startedAs } from "../journal/journal-fold.ts"
+import { addMember, hasEffect, NO_ENTRIES, NO_MEMBERS, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
+import { type FrameStart, startedAs } from "../journal/journal-fold.ts"
 import type { Reducer } from "../ports/channel.ts"
 import { type LiveEvent, outerId } from "../ports/events.ts"
 import { Signal } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
 import type { RunTelemetry } from "../ports/telemetry.ts"
 import { ownValue } from "../ports/values.ts"
+import { framePath } from "./frame-tree.ts"
 import type { Adopted } from "./graph-change.ts"
 import { leftByTasks, noticesOf } from "./left-work.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
@@ -60,7 +61,6 @@ export interface FrameHost extends TaskHost {
   readonly restored: Pick<RestoredCalls, "prepare" | "refuseRemoved"> | undefined
   /** How many tasks ended that sub-workflows may have been working for. */
   cuts: number
-  frame(key: string): Frame | undefined
   addFrame(frame: Frame): void
   removeFrame(frame: Frame): void
   startTelemetry(caller: Caller | undefined, entry: FrameStart, resumed: boolean): RunTelemetry | undefined
@@ -89,13 +89,13 @@ export class Frame implements TaskFrame {
   readonly host: FrameHost
   readonly program: Program
   readonly machine: Machine
-  /** Names the frame within its run's journal; empty for the root. */
-  readonly key: string
   readonly caller: Caller | undefined
   readonly telemetry: RunTelemetry | undefined
   readonly started: FrameStart
   /** Another process started it, so its earlier times cannot be compared. */
   readonly isRestored: boolean
+  /** Sub-workflows in progress that its tasks called, by the last part of their keys. */
+  below: ReadonlyMap<string, Frame> = NO_ENTRIES
   #thrown: { readonly entry: TaskFailed; readonly thrown: unknown } | undefined
   #busy = false
   /** The budget of a caller does not allow what a task here needs. */
@@ -123,11 +123,15 @@ export class Frame implements TaskFrame {
     this.program = program
     this.machine = machine
     this.caller = caller
-    this.key = caller === undefined ? "" : caller.callee
     this.started = started
     this.telemetry = telemetry
     this.isRestored = isRestored
     machine.onLimit(this.#leave.bind(this))
+  }
+
+  /** Names the frame within its run's journal; empty for the root. */
+  get key(): string {
+    return this.caller === undefined ? "" : this.caller.callee
   }
 
   /** As long as the frame is deep, and needed by events and errors only. */
@@ -440,8 +444,8 @@ export class Frame implements TaskFrame {
     this.host.call(program, entry, { ...call, frame: this })
   }
 
-  abandonCall(key: string, left?: ErrorData): void {
-    this.host.frame(key)?.abandon("its caller has ended", left)
+  abandonCall(part: string, left?: ErrorData): void {
+    this.below.get(part)?.abandon("its caller has ended", left)
   }
 
   refuseRemovedCall(task: Task, call: string, instead?: string): void {
@@ -488,8 +492,8 @@ export class Frame implements TaskFrame {
     this.apply({ type: "timer.fired", at: this.host.now(), timer })
   }
 
-  leftByCall(key: string, error: unknown): readonly LeftNotice[] {
-    return noticesOf(this.host.frame(key)?.machine, error)
+  leftByCall(part: string, error: unknown): readonly LeftNotice[] {
+    return noticesOf(this.below.get(part)?.machine, error)
   }
 
   cancel(reason: string | undefined, mail?: string): void {
@@ -584,13 +588,6 @@ export class Frame implements TaskFrame {
   #abortAll(reason: string, left?: ErrorData): void {
     for (const task of this.machine.tasks()) attemptOf(task)?.abort(reason, left)
   }
-}
-
-const ROOT: readonly string[] = Object.freeze([])
-
-export function framePath(caller: Caller | undefined): readonly string[] {
-  if (caller === undefined) return ROOT
-  return Object.freeze([...caller.frame.path, pathPart(caller.node, caller.task, caller.number)])
 }
 
 /** How the callers of a frame name what a step of it has reserved. */

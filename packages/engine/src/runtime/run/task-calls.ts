@@ -16,7 +16,7 @@ import type {
   TaskId,
 } from "../../core/index.ts"
 import { NO_ITEMS, pushSized, SmallMap } from "../../core/internal.ts"
-import { childKey } from "../journal/journal-fold.ts"
+import { callPart, joinKey } from "../journal/journal-fold.ts"
 import { Signal } from "../ports/maybe-promise.ts"
 import type { Callable, Program } from "../ports/program.ts"
 import { CALLED_FROM, type TracedCallOptions } from "./context.ts"
@@ -30,6 +30,8 @@ export interface Call {
   readonly key: string
   /** The key of the frame that is called. As long as the call is deep, so it is made once. */
   readonly callee: string
+  /** The last part of that key. */
+  readonly part: string
   /** Which of the attempt's calls it is, from 1. */
   readonly number: number
   readonly onRequest?: ((request: OpenRequest) => unknown) | undefined
@@ -54,8 +56,8 @@ export interface CallFrame {
   prepareCall(callee: string, program: Program): void
   /** Starts the sub-workflow, or restores it as its journal left it. */
   call(call: Call, program: Program, entry: RunStarted): void
-  abandonCall(key: string, left?: ErrorData): void
-  leftByCall(key: string, error: unknown): readonly LeftNotice[]
+  abandonCall(part: string, left?: ErrorData): void
+  leftByCall(part: string, error: unknown): readonly LeftNotice[]
   /** The handler does not make a call again that its task waits for: the run is released unchanged. */
   refuseRemovedCall(task: Task, call: string, instead?: string): void
 }
@@ -81,7 +83,7 @@ export class TaskCalls {
   readonly #task: Task
   readonly #number: number
   readonly #attempt: Attempt
-  /** The keys of the frames that were started. */
+  /** The last parts of the keys of the frames that were started. */
   #frames: readonly string[] = NO_ITEMS
   /** The calls that the handler has made, recorded or not: by key, which one it was. */
   readonly #made = new SmallMap<string, number>()
@@ -140,10 +142,11 @@ export class TaskCalls {
     const { host, machine } = this.#frame
     const { id: task, node } = this.#task
     const onRequest = options?.onRequest
-    const callee = childKey(this.#frame.key, task, this.#number, key)
-    const call: Call = { task, node: node.id, attempt: this.#number, key, callee, number, onRequest }
+    const part = callPart(task, this.#number, key)
+    const callee = joinKey(this.#frame.key, part)
+    const call: Call = { task, node: node.id, attempt: this.#number, key, callee, part, number, onRequest }
     this.#frame.prepareCall(callee, program)
-    this.#frames = pushSized(this.#frames, callee)
+    this.#frames = pushSized(this.#frames, part)
     // The sub-workflow is about to start: until then the run counts as busy.
     host.changeBusy(1)
     if (machine.isWaitingFor(task, key) === undefined) {
@@ -163,11 +166,11 @@ export class TaskCalls {
   }
 
   left(error: unknown): readonly LeftNotice[] {
-    return this.#frames.flatMap((key) => this.#frame.leftByCall(key, error))
+    return this.#frames.flatMap((part) => this.#frame.leftByCall(part, error))
   }
 
   /** Sub-workflows end with the attempt that called them. */
   abandon(left?: ErrorData): void {
-    for (const key of this.#frames) this.#frame.abandonCall(key, left)
+    for (const part of this.#frames) this.#frame.abandonCall(part, left)
   }
 }
