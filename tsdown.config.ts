@@ -37,6 +37,9 @@ const built = {
   fixedExtension: false,
 } satisfies UserConfig
 
+/** Those that tools read. The others take time at every start. */
+const comments = { legal: true, annotation: true, jsdoc: false }
+
 /** Programs that a package runs itself: built as entries, and not among its exports. */
 const PROGRAMS: Readonly<Record<string, Record<string, string>>> = {
   "packages/retrieval": {
@@ -75,7 +78,7 @@ const packages = [
     // The sources are in the package, once.
     sourcemapExcludeSources: true,
     charset: "ascii" as const,
-    comments: { legal: true, annotation: true, jsdoc: false },
+    comments,
     codeSplitting: {
       groups: [
         // Every file takes time at the start: `import "superstep"` loads these two and little more. The first one has
@@ -137,7 +140,7 @@ const whole = {
     onlyBundle: false,
   },
   inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import", "default"] } },
-  outputOptions: { codeSplitting: false },
+  outputOptions: { codeSplitting: false, comments },
   plugins: [
     parsersAsModules,
     licensesAs("whole.licenses.txt"),

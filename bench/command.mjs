@@ -26,7 +26,7 @@ const manifest = require.resolve("superstep/package.json")
 const command = join(dirname(manifest), require(manifest).bin.superstep)
 const empty = fileURLToPath(new URL("./src/hello/empty.mjs", import.meta.url))
 // What a first start keeps for the next ones.
-const compiled = join(dirname(command), "compiled")
+const compiled = join(dirname(manifest), "dist", "compiled")
 
 const BARE = "node, an empty script"
 const MEMORY = "superstep run, in memory"

@@ -6,6 +6,7 @@ import { CATCH_UPS, MAX_CATCH_UP, MAX_JITTER, MIN_EVERY, OVERLAPS, scheduleSpec 
 import { plannedTimes } from "../schedules/internal.ts"
 import type { DocumentReport } from "./dialect-input.ts"
 import { durationShape, milliseconds } from "./flow.ts"
+import { jsonShape } from "./json-shape.ts"
 import { type Arg, type ArgObject, definedArgs } from "./plan/index.ts"
 
 const name = z.string().min(1)
@@ -26,7 +27,7 @@ const scheduleShape = z.strictObject({
     .describe('The time between two runs: seconds, or a string such as "90s" or "24h".'),
   startAt: time.optional().describe("When every begins. Default: multiples of every since 1970."),
   at: time.optional().describe("Once, at this time."),
-  input: z.json().optional().describe("The input of every run. Default: empty text."),
+  input: jsonShape.optional().describe("The input of every run. Default: empty text."),
   overlap: z
     .enum(OVERLAPS)
     .optional()

@@ -1,5 +1,6 @@
 /** The schema of agents, models and toolsets. Files of Docker's cagent run unchanged. */
 import { z } from "zod"
+import { jsonShape } from "../json-shape.ts"
 import { hooksShape } from "./command-hooks.ts"
 import { ragFields, ragSourceShape } from "./rag.ts"
 
@@ -7,7 +8,7 @@ const text = z.string()
 const names = z.array(text)
 const texts = z.record(text, text)
 const seconds = z.number().positive()
-const schemas = z.record(text, z.json())
+const schemas = z.record(text, jsonShape)
 
 const common = {
   instruction: text
@@ -24,7 +25,7 @@ const common = {
     .describe("Tools that the model sees only after it has searched them: true for all, or their names."),
   // They have no effect here, and are reported with a warning.
   toon: text.optional(),
-  lifecycle: z.json().optional(),
+  lifecycle: jsonShape.optional(),
 }
 
 const toolName = text.regex(/^[A-Za-z0-9_-]{1,64}$/, {
@@ -95,7 +96,7 @@ const anyToolset = z.discriminatedUnion("type", [
       .optional()
       .describe("Environment variables that commands get besides PATH and HOME."),
     timeout: seconds.optional(),
-    sandbox: z.json().optional(),
+    sandbox: jsonShape.optional(),
     /** The old spelling of a script toolset. */
     shell: z.record(toolName, scriptTool).optional(),
   }),
@@ -127,7 +128,7 @@ const anyToolset = z.discriminatedUnion("type", [
       args: schemas.optional(),
       required: z.array(text).optional(),
       output_schema: z
-        .record(text, z.json())
+        .record(text, jsonShape)
         .optional()
         .describe("The JSON Schema of the answer, for the model. An answer that does not match has a note."),
     }),
@@ -146,7 +147,10 @@ const anyToolset = z.discriminatedUnion("type", [
     id: text
       .regex(/^[^.]+\..+$/)
       .describe("A tool that runs at the model's provider, such as openai.web_search."),
-    args: z.record(text, z.json()).optional().describe("Its settings, as the provider's package names them."),
+    args: z
+      .record(text, jsonShape)
+      .optional()
+      .describe("Its settings, as the provider's package names them."),
   }),
   z.strictObject({
     type: z.literal("mcp"),
@@ -171,7 +175,7 @@ const anyToolset = z.discriminatedUnion("type", [
       })
       .optional(),
     ref: text.optional(),
-    config: z.json().optional(),
+    config: jsonShape.optional(),
     elicitation: z
       .boolean()
       .optional()
@@ -264,7 +268,7 @@ const guardrailShape = z.strictObject({
     .optional()
     .describe("With on: tool, the tools whose calls it checks; * matches any characters."),
   on_trip: z
-    .union([z.literal("fail"), z.strictObject({ answer: z.json() })])
+    .union([z.literal("fail"), z.strictObject({ answer: jsonShape })])
     .optional()
     .describe("fail, the default, fails the step with GUARDRAIL_TRIPPED; answer replaces the result."),
 })
@@ -289,13 +293,13 @@ const inlineSkillShape = z.strictObject({
   // Fields that have no effect here: each is reported with a warning.
   context: text.optional(),
   model: text.optional(),
-  allowed_tools: z.json().optional(),
+  allowed_tools: jsonShape.optional(),
 })
 
 /** cagent's fields that have no effect here: each is reported with a warning. */
 const unsupportedAgentFields = {
   add_description_parameter: z.boolean().optional(),
-  cache: z.json().optional(),
+  cache: jsonShape.optional(),
   session_compaction: z.boolean().optional(),
   compaction_model: text.optional(),
   compaction_threshold: z.number().optional(),
@@ -309,11 +313,11 @@ const unsupportedAgentFields = {
 const unsupportedModelFields = {
   track_usage: z.boolean().optional(),
   name: text.optional(),
-  task_budget: z.json().optional(),
+  task_budget: jsonShape.optional(),
   title_model: text.optional(),
   compaction_model: text.optional(),
   compaction_threshold: z.number().optional(),
-  cost: z.json().optional(),
+  cost: jsonShape.optional(),
   bypass_models_gateway: z.boolean().optional(),
 }
 
@@ -339,7 +343,7 @@ const modelSettings = {
   top_p: z.number().optional(),
   frequency_penalty: z.number().optional(),
   presence_penalty: z.number().optional(),
-  provider_opts: z.record(text, z.json()).optional(),
+  provider_opts: z.record(text, jsonShape).optional(),
   thinking_budget: z
     .union([
       z.int().min(-1),
@@ -434,7 +438,7 @@ const agentFields = z.strictObject({
     .strictObject({
       name: text,
       description: text.optional(),
-      schema: z.record(text, z.json()),
+      schema: z.record(text, jsonShape),
       strict: z.boolean().optional(),
       mode: text.optional(),
     })
@@ -486,7 +490,7 @@ export const agentsFileFields = {
   models: modelsShape,
   providers: providersShape,
   permissions: permissionsShape.optional(),
-  mcps: z.record(text, z.json()).optional().describe("MCP servers by name, for toolsets with `ref`."),
+  mcps: z.record(text, jsonShape).optional().describe("MCP servers by name, for toolsets with `ref`."),
   rag: z.record(text, ragSourceShape).optional().describe("Documents by name, for toolsets with `ref`."),
 }
 

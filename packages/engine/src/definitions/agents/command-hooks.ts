@@ -15,6 +15,7 @@ import type { Path } from "../../document/index.ts"
 import { compilePattern, isFound, PatternError } from "../../text/patterns/index.ts"
 import { plainEnvironment, runProcess } from "../../tools/internal.ts"
 import type { DocumentReport } from "../dialect-input.ts"
+import { jsonShape } from "../json-shape.ts"
 import { type Arg, type ArgObject, call, definedArgs } from "../plan/index.ts"
 
 const hookShape = z.discriminatedUnion("type", [
@@ -43,21 +44,21 @@ const hooksList = z.array(hookShape)
 
 /** Events of other tools without a counterpart: their hooks are left out with a warning. */
 const unsupportedEvents = {
-  permission_request: z.json().optional(),
-  user_prompt_submit: z.json().optional(),
-  turn_start: z.json().optional(),
-  turn_end: z.json().optional(),
-  before_llm_call: z.json().optional(),
-  after_llm_call: z.json().optional(),
-  tool_response_transform: z.json().optional(),
-  pre_compact: z.json().optional(),
-  before_compaction: z.json().optional(),
-  after_compaction: z.json().optional(),
-  subagent_stop: z.json().optional(),
-  on_agent_switch: z.json().optional(),
-  on_session_resume: z.json().optional(),
-  on_error: z.json().optional(),
-  on_max_iterations: z.json().optional(),
+  permission_request: jsonShape.optional(),
+  user_prompt_submit: jsonShape.optional(),
+  turn_start: jsonShape.optional(),
+  turn_end: jsonShape.optional(),
+  before_llm_call: jsonShape.optional(),
+  after_llm_call: jsonShape.optional(),
+  tool_response_transform: jsonShape.optional(),
+  pre_compact: jsonShape.optional(),
+  before_compaction: jsonShape.optional(),
+  after_compaction: jsonShape.optional(),
+  subagent_stop: jsonShape.optional(),
+  on_agent_switch: jsonShape.optional(),
+  on_session_resume: jsonShape.optional(),
+  on_error: jsonShape.optional(),
+  on_max_iterations: jsonShape.optional(),
 }
 
 export const hooksShape = z

@@ -5,6 +5,7 @@
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 import { durationShape, flowShape, nodeFlowShape, placementShape } from "../flow.ts"
+import { jsonShape } from "../json-shape.ts"
 import { schedulesShape } from "../schedules.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
@@ -67,7 +68,7 @@ const nodeShape = z
     strategy: z.enum(STRATEGIES).optional().describe("How to combine the outputs."),
     template: text.optional().describe("The template of the strategy custom_template."),
     separator: text.optional().describe("The separator between texts."),
-    update: z.record(text, z.json()).optional().describe("Paths, and the expressions to write there."),
+    update: z.record(text, jsonShape).optional().describe("Paths, and the expressions to write there."),
     read: text.optional().describe("The path of the value to pass on."),
     options: names.optional().describe("The nodes to choose from."),
     decide: text.optional().describe("An expression that results in one of the options."),
@@ -76,21 +77,21 @@ const nodeShape = z
     file: text.optional().describe("The file, relative to this one."),
     tool: text.optional().describe("The name of the tool."),
     toolset: toolsetShape.optional().describe("The toolset that has the tool."),
-    args: z.record(text, z.json()).optional().describe("The arguments. Strings are templates."),
+    args: z.record(text, jsonShape).optional().describe("The arguments. Strings are templates."),
     module: text
       .min(1)
       .optional()
       .describe("The module and the name of the export, such as ./score.ts#score."),
     to: text.optional().describe("Who is asked."),
     signal: text.min(1).max(200).optional().describe("The name of the signal."),
-    schema: z.record(text, z.json()).optional().describe("JSON Schema of the signal's value."),
+    schema: z.record(text, jsonShape).optional().describe("JSON Schema of the signal's value."),
     timeout: durationShape.optional().describe("The time until `default` is the value, or the node fails."),
-    default: z.json().optional().describe("The value after a timeout."),
+    default: jsonShape.optional().describe("The value after a timeout."),
     flow: nodeFlowShape,
     placement: placementShape,
     // For editors.
-    position: z.json().optional(),
-    metadata: z.json().optional(),
+    position: jsonShape.optional(),
+    metadata: jsonShape.optional(),
   })
   .meta({ id: "node" })
 
@@ -109,7 +110,7 @@ const edgeShape = z
     condition,
     label: maybe,
     description: maybe,
-    metadata: z.json().optional(),
+    metadata: jsonShape.optional(),
   })
   .meta({ id: "edge" })
 
@@ -170,7 +171,7 @@ export const graphShape = z.strictObject({
   schedules: schedulesShape.optional(),
   ...limitsShape.pick({ max_steps: true, maxSteps: true, timeout_ms: true, timeoutMs: true }).shape,
   version: z.union([text, z.number()]).optional(),
-  metadata: z.json().optional(),
+  metadata: jsonShape.optional(),
 })
 
 /** The fields at the top of a graph. */

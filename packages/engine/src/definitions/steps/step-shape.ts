@@ -13,6 +13,7 @@ import { RESEARCH_ROLES } from "../../patterns/research/index.ts"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 import { tryRead } from "../dialect-input.ts"
 import { durationShape, flowShape, nodeFlowShape, placementShape } from "../flow.ts"
+import { jsonShape } from "../json-shape.ts"
 import { schedulesShape } from "../schedules.ts"
 
 const text = z.string()
@@ -132,18 +133,18 @@ const stepFields = {
     .union([text, z.int().min(0)])
     .optional()
     .describe("The id of a step, or its index in the list, from 0."),
-  choices: z.array(z.json()).min(1).optional().describe("The possible answers."),
+  choices: z.array(jsonShape).min(1).optional().describe("The possible answers."),
   schema: z
-    .record(text, z.json())
+    .record(text, jsonShape)
     .optional()
     .describe("JSON Schema of the answer, or of the signal's value."),
   to: text.optional().describe("Who is asked."),
-  default: z.json().optional().describe("The value after a timeout."),
+  default: jsonShape.optional().describe("The value after a timeout."),
   signal: nonEmpty.max(200).optional().describe("The name of the signal."),
   tool: text.optional().describe("The name of the tool."),
   toolset: toolsetShape.optional().describe("The toolset that has the tool."),
   agent: text.optional().describe("The agent that has the tool."),
-  args: z.record(text, z.json()).optional().describe("The arguments. Strings are templates."),
+  args: z.record(text, jsonShape).optional().describe("The arguments. Strings are templates."),
   module: nonEmpty.optional().describe("The module and the name of the export, such as ./score.ts#score."),
   prior_outputs: priorOutputs,
   file: text.optional().describe("The file, relative to this one."),
@@ -217,9 +218,9 @@ export const stepsShape = z.strictObject({
   flow: flowShape.optional(),
   schedules: schedulesShape.optional(),
   version: z.union([text, z.number()]).optional(),
-  metadata: z.json().optional(),
+  metadata: jsonShape.optional(),
   // A field that has no effect here: it is reported with a warning.
-  commands: z.json().optional(),
+  commands: jsonShape.optional(),
 })
 
 /** The fields at the top of a steps file. */
