@@ -54,14 +54,14 @@ interface ModelTurn {
 }
 
 /** Makes the model call of a turn. */
-export async function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelReply> {
+export function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelReply> {
   const { core, tools, scope, guards, secrets } = active
   const { prompt, responseFormat, ids, toolChoice } = turn
   const hasSecrets = tools.hasSecrets || !secrets.isEmpty
   const isLive = core.options.stream !== false && scope.ctx.isWatched
   const send = isLive ? deltaSender(active, turn) : undefined
   const live = send !== undefined && hasSecrets ? new LiveReply(send, tools.byName, secrets) : undefined
-  return await modelStep<ModelReply>({
+  return modelStep<ModelReply>({
     name: "model",
     core,
     scope,

@@ -40,7 +40,6 @@ export function admitItems(m: MachineState, map: MapRun): void {
     const message = map.items[item] as Task["message"]
     const task = new Task(map.id + item, worker, message, map.from, map.superstep, map.knownAt)
     task.map = map
-    task.item = item
     if (map.traces !== undefined) extrasOf(task).traces = map.traces
     map.active++
     m.tasks.set(task.id, task)

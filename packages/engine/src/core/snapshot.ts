@@ -194,7 +194,7 @@ function taskOut(task: Task): TaskSnapshot {
 }
 
 function taskIn(m: MachineState, data: TaskSnapshot): Task {
-  const { id, message, from, superstep, knownAt, status, attempt, item = 0, answers, traces } = data
+  const { id, message, from, superstep, knownAt, status, attempt, answers, traces } = data
   const task = new Task(id, nodeNamed(m.graph, data.node), message, from, superstep, knownAt)
   for (const [, { kind }] of data.waits ?? []) if (kind === "signal") m.signalWaits++
   Object.assign(extrasOf(task), {
@@ -207,7 +207,7 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
     waits: data.waits && SmallMap.of(data.waits),
   } satisfies TaskExtras)
   const map = data.map === undefined ? undefined : m.maps.get(data.map)
-  return Object.assign(task, { status, attempt, map, item } satisfies Partial<Task>)
+  return Object.assign(task, { status, attempt, map } satisfies Partial<Task>)
 }
 
 function nodeOut(m: MachineState, { id, index }: GraphNode): NodeSnapshot {
@@ -298,10 +298,10 @@ function finishedOut(task: Task): FinishedSnapshot {
 }
 
 function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
-  const { sends, writes, trace, item, traces, answers } = data
+  const { sends, writes, trace, traces, answers } = data
   const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
   Object.assign(extrasOf(task), { traces, answers } satisfies Partial<TaskExtras>)
   const map = data.map === undefined ? undefined : m.maps.get(data.map)
   const ended = { sends, writes, trace }
-  return Object.assign(task, { status: "over", ended, map, item } satisfies Partial<Task>)
+  return Object.assign(task, { status: "over", ended, map } satisfies Partial<Task>)
 }

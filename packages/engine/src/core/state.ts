@@ -45,9 +45,8 @@ export class Task {
   readonly knownAt: number
   status: TaskStatus = "queued"
   attempt = 1
-  /** The map that it works for, and the item. */
+  /** The map that it works for. */
   map: MapRun | undefined = undefined
-  item = 0
   /** Its messages and writes, from its end until its superstep commits. */
   ended: TaskEnd | undefined = undefined
   /** Owned by the driver while it runs the task; not part of the state. */
@@ -71,6 +70,10 @@ export class Task {
     this.knownAt = knownAt
   }
 
+  /** Which item of its map it works on: the map reserves ids for its items in order. */
+  get item(): number {
+    return this.map === undefined ? 0 : this.id - this.map.id
+  }
   get answers(): TaskExtras["answers"] {
     return this.extras?.answers
   }

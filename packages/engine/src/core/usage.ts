@@ -70,9 +70,12 @@ export const NO_USAGE: Usage = Object.freeze({})
 
 export function addUsage(total: Usage, more: Usage): Usage {
   const sum: { -readonly [K in UsageCounter]?: number | undefined } = { ...total }
-  for (const counter of COUNTERS) {
-    const value = more[counter]
-    if (value !== undefined) sum[counter] = (sum[counter] ?? 0) + value
+  // Most usages have a few of the counters, and every call adds several usages.
+  for (const name in more) {
+    const counter = name as UsageCounter
+    const value: unknown = more[counter]
+    // Events of a later version may have more than counters.
+    if (typeof value === "number") sum[counter] = (sum[counter] ?? 0) + value
   }
   return Object.freeze(sum)
 }

@@ -237,27 +237,31 @@ export class TaskOperations {
     const key = keys.next("step", name)
     const { memo } = this.#task
     if (memo?.has(key)) return this.#recorded(memo, key) as T
-    this.#checkActive()
+    this.checkActive()
     if (this.#frame.host.isProbe) return await new Promise<never>(() => undefined)
     if (this.#frame.host.isPaused) await this.#unpaused()
     // K4: a process that lost the run while it was suspended must not begin another effect; nor may a run without a place.
     for (let sure = this.#frame.host.sure(); sure !== undefined; sure = this.#frame.host.sure()) {
       await sure
-      this.#checkActive()
+      this.checkActive()
       if (this.#frame.host.isPaused) await this.#unpaused()
     }
-    const attempt = { isOver: () => this.#attempt.isOver(), checkActive: () => this.#checkActive() }
-    const start = new StepStart(this.#frame, this.#task, key, attempt, options.spent)
+    const { host } = this.#frame
+    const start = new StepStart(this.#frame, this.#task, key, this, options.spent)
     let result: T
+    // A run is not unloaded in the middle of a step.
+    host.changeSteps(1)
+    host.enter(this.#node)
     try {
-      result = await this.#underWay(() => run(start))
+      result = await run(start)
     } catch (error) {
       if (options.spent !== undefined) this.#countSpent(options.spent(), key, start)
       throw error
     } finally {
+      host.changeSteps(-1)
       start.end()
     }
-    this.#checkActive()
+    this.checkActive()
     // A step without a result is recorded as null, and returns null here too.
     const value = this.#own(result ?? null, () => `The result of step "${name}" of "${this.#node}"`)
     // The reservation stays counted unless the step reports its actual usage.
@@ -266,7 +270,6 @@ export class TaskOperations {
     const source = usage === undefined ? undefined : ownSource(options.source?.(result))
     const listed = ownSpent(options.also?.(result) ?? [])
     const also = listed.length === 0 ? undefined : listed
-    const { host } = this.#frame
     const at = host.now()
     const settles = start.reserved === undefined ? undefined : true
     const task = this.#task.id
@@ -286,9 +289,9 @@ export class TaskOperations {
     while (host.isPaused) {
       this.#attempt.onWait()
       await host.unpaused(this.#task)
-      this.#checkActive()
+      this.checkActive()
       await this.#attempt.again()
-      this.#checkActive()
+      this.checkActive()
     }
   }
 
@@ -307,18 +310,6 @@ export class TaskOperations {
     const used = ownSpent(spent)
     if (used.length === 0 && reserved === undefined) return
     this.#frame.addUsage(this.#task.id, used, reserved === undefined ? undefined : key)
-  }
-
-  /** A run is not unloaded in the middle of a step. */
-  async #underWay<T>(run: () => T | Promise<T>): Promise<T> {
-    const { host } = this.#frame
-    host.changeSteps(1)
-    host.enter(this.#node)
-    try {
-      return await run()
-    } finally {
-      host.changeSteps(-1)
-    }
   }
 
   /** Not async: many runs may wait for a person, and an async function that waits takes half a kilobyte. */
@@ -409,7 +400,7 @@ export class TaskOperations {
       return
     }
     this.checkOpen("update.reply")
-    this.#checkActive()
+    this.checkActive()
     const value = this.#own(answer ?? null, () => `The reply to "${name}" of "${this.#node}"`)
     this.#frame.host.signals.reply(this.#frame, this.#task.id, key, id, value)
     await this.#frame.host.durable()
@@ -441,7 +432,7 @@ export class TaskOperations {
     const isNew = isOpen && !this.#task.waits?.has(key)
     if (isNew && calls.missing() !== undefined) {
       await calls.recordedMade(workflow.name)
-      this.#checkActive()
+      this.checkActive()
     }
     if (isOpen && this.#frame.host.isPaused) await this.#unpaused()
     const outputs = await this.#wait(key, undefined, () => calls.start(workflow, owned, key, number, options))
@@ -475,7 +466,7 @@ export class TaskOperations {
     const failure = failures?.get(key)
     if (failure !== undefined) return Promise.reject(errorOf(failure))
     return new Promise((resolve, reject) => {
-      this.#checkActive()
+      this.checkActive()
       this.#held ??= new SmallMap()
       this.#held.set(key, { resolve, reject, schema, keeps })
       this.#attempt.onWait()
@@ -542,7 +533,13 @@ export class TaskOperations {
     return new SuperstepError("CANCELLED", text, { retryable: false, ...cause })
   }
 
-  #checkActive(): void {
+  /** Whether the attempt has ended. */
+  isOver(): boolean {
+    return this.#attempt.isOver()
+  }
+
+  /** Throws if it has. */
+  checkActive(): void {
     if (!this.#attempt.isOver()) return
     if (this.#stopped !== undefined) throw this.#stopped
     throw this.#attempt.hasReturned()

@@ -552,7 +552,8 @@ export class TaskRun implements Context, Attempt {
     return this.#scoped().sleep
   }
   get step(): Context["step"] {
-    return this.#scoped().step
+    const operations = this.#operate()
+    return keyedStep(operations, operations.keys)
   }
   get call(): Context["call"] {
     return this.#scoped().call
@@ -582,13 +583,18 @@ export class TaskRun implements Context, Attempt {
         unlistened(operations, "ctx.waitForUpdate", () => operations.waitForUpdate(keys, name, options)),
       sleep: (milliseconds) =>
         unlistened(operations, "ctx.sleep", () => operations.sleep(keys, milliseconds)),
-      step: (name, run, options) =>
-        unlistened(operations, "ctx.step", () => operations.step(keys, name, run, options)),
+      step: keyedStep(operations, keys),
       call: (workflow, input, options) =>
         unlistened(operations, "ctx.call", () => operations.call(keys, workflow, input, options)),
       scope: (name) => contextWith(this, this.#scoped(keys.scope(name))),
     }
   }
+}
+
+/** Separate from the other operations of a context: agents read it for every call, and the others rarely. */
+function keyedStep(operations: TaskOperations, keys: HandlerKeys): Context["step"] {
+  return (name, run, options) =>
+    unlistened(operations, "ctx.step", () => operations.step(keys, name, run, options))
 }
 
 /** The attempt at the task that runs in this process. */
