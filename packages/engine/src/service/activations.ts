@@ -304,7 +304,8 @@ export class Activations implements RuntimeWorker {
     // A handler that has nothing else to wait for returns within this turn.
     await new Promise<void>((resolve) => nextTurn(resolve))
     const ended = await durableEnd(host)
-    if (keeper.host(mail.runId) === host) this.#continue(mail.runId)
+    // Also if it has left already: its next timer has no activation yet.
+    if (ended === undefined) this.#continue(mail.runId)
     return { ...outcome, ended }
   }
 
@@ -395,6 +396,11 @@ export class Activations implements RuntimeWorker {
         return { isOwn }
       }
       if (sweeper.isElsewhere(row)) continue
+      if (ahead?.isHeld) {
+        // The process where it waited has continued it, or another one has taken it (A2).
+        await this.#look(turn)
+        continue
+      }
       // Another process was faster, or it has to wait for its turn.
       const after = await keeper.store.run(runId)
       if (after?.holder === undefined || after.holder === row.holder) return { isOwn }

@@ -256,3 +256,63 @@ test("the end that comes with a reply is the result once; then the store is read
   expect((await app.runtime.get("r")).outputs).toEqual(["yes"])
   await app.close()
 })
+
+const naps = workflow("naps")
+  .chain(
+    node("naps", async (_: number, ctx) => {
+      const answer = await ctx.ask<string>("Go?")
+      await ctx.sleep(3_600_000)
+      return answer
+    }),
+  )
+  .build()
+
+test("a run that sleeps after an answer, and has left its worker at once, is sent for when its timer fires", async () => {
+  const store = memoryStore()
+  const timers: number[] = []
+  const dispatcher: Dispatcher = {
+    activate: async (runId, at) => {
+      if (at === undefined) await worker.worker.activate(runId)
+      else timers.push(at)
+    },
+    execute: async (runId) => void (await worker.worker.activate(runId)),
+    deliver: async (mail) => await worker.worker.deliver(mail),
+  }
+  const worker: Runtime = new Runtime({ store, workflows: [naps], dispatcher })
+  const runtime = new Runtime({ store, workflows: [naps], dispatcher, recover: false })
+  const { requests } = await runtime.start(naps, 1, { runId: "r" })
+  await runtime.respond("r", requests[0]?.id as string, "yes")
+  await expect.poll(() => timers.length).toBe(1)
+  const row = await store.run("r")
+  expect(row?.wakeAt).toBeDefined()
+  expect(timers).toEqual([row?.wakeAt])
+  await Promise.all([worker.close(), runtime.close()])
+})
+
+test("an activation that finds mail for a run which its worker takes first stays with the run until that rests", async () => {
+  const store = memoryStore()
+  const at = (place: number) => workers[place] as Runtime
+  const dispatcher: Dispatcher = {
+    activate: async () => undefined,
+    execute: async (runId) => void (await at(0).worker.activate(runId)),
+  }
+  const workers = [0, 1].map(() => new Runtime({ store, workflows: [naps], dispatcher }))
+  const runtime = new Runtime({ store, workflows: [naps], dispatcher, recover: false })
+  const { requests } = await runtime.start(naps, 1, { runId: "r" })
+  const { claim } = store
+  let isFirst = true
+  store.claim = async (runId, token, holder, restsAt) => {
+    if (restsAt !== undefined && isFirst) {
+      isFirst = false
+      await expect.poll(async () => (await store.mailAmount("r")).count, { timeout: 10_000 }).toBe(0)
+    }
+    return await claim(runId, token, holder, restsAt)
+  }
+  const command = { type: "answer", request: requests[0]?.id as string, value: "yes" } as const
+  await store.post({ id: "mail", runId: "r" as never, at: 0, command })
+  const { wakeAt } = await at(1).worker.activate("r" as never)
+  expect(isFirst).toBe(false)
+  expect(wakeAt).toBeDefined()
+  expect(wakeAt).toBe((await store.run("r"))?.wakeAt)
+  await Promise.all([runtime, ...workers].map((one) => one.close()))
+})
