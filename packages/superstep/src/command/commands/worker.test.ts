@@ -185,6 +185,22 @@ describe("superstep worker", () => {
     expect((await working).code).toBe(0)
   })
 
+  test("leaves out files of a folder that are no definitions, unless they are named or there are no others", async () => {
+    const compose = "services:\n  db:\n    image: postgres\n"
+    const io = testIo({ files: { "a.yaml": flow("a", "Say one."), "compose.yaml": compose } })
+    const working = superstep(["worker", "."], io)
+    await io.seen("Skipped compose.yaml: it is not a definition.")
+    await io.seen("Ready: a ")
+    io.interrupt()
+    expect((await working).code).toBe(0)
+    const named = await superstep(["worker", ".", "compose.yaml"], io)
+    expect(named.code).toBe(2)
+    expect(named.stderr).toContain("DIALECT_UNKNOWN")
+    const alone = await superstep(["worker", "."], testIo({ files: { "compose.yaml": compose } }))
+    expect(alone.code).toBe(2)
+    expect(alone.stderr).toContain("No definition: compose.yaml.")
+  })
+
   test("refuses two workflows with the same name, and a folder without any", async () => {
     const io = testIo({ files: { "a.yaml": flow("same", "a"), "b.yaml": flow("same", "b") } })
     const { code, stderr } = await superstep(["worker", "a.yaml", "b.yaml"], io)

@@ -55,6 +55,14 @@ export async function definitionError(loaded: Loaded): Promise<SuperstepError> {
   return new DefinitionError(listErrors(loaded), loaded)
 }
 
+/** Whether a file is something else than a definition, such as the configuration of another program. */
+export function isNoDefinition(error: unknown): boolean {
+  return (
+    error instanceof DefinitionError &&
+    error.loaded.diagnostics.every(({ code }) => code === "DIALECT_UNKNOWN")
+  )
+}
+
 /** Prints the problems of a definition with their source, and their number. Prints nothing if there are none. */
 export async function printLoaded(loaded: Loaded, terminal: Terminal): Promise<void> {
   if (loaded.diagnostics.length === 0) return

@@ -22,7 +22,7 @@ import {
 import type { OpenedWorkflow } from "../open/opened-workflow.ts"
 import { type OpenStore, storeAddress, storeOf } from "../open/store.ts"
 import { isWorkflowFile, openWorkflow } from "../open/workflow.ts"
-import { errorText, printError, usageError } from "../print/errors.ts"
+import { errorText, isNoDefinition, printError, usageError } from "../print/errors.ts"
 import { sanitizeLine } from "../terminal/terminal.ts"
 import { shortId } from "./find-run.ts"
 
@@ -232,8 +232,7 @@ export class WorkflowHost {
     const opened: OpenedWorkflow[] = []
     const version = this.#version++
     try {
-      const files = await filesOf(this.#sources, this.#cli)
-      await this.#openAll(files, opened, version)
+      const files = await this.#openAll(opened, version)
       checkNames(opened, files)
       if (version === 0) await this.#front?.listen()
     } catch (error) {
@@ -277,18 +276,28 @@ export class WorkflowHost {
     })
   }
 
-  /** Reports every file that cannot be opened: throws the last error, and prints those before it. */
-  async #openAll(files: readonly string[], opened: OpenedWorkflow[], version: number): Promise<void> {
+  /**
+   * Adds to `opened`; returns the file of each. Reports every file that cannot be opened: throws the last error, and prints
+   * those before it. Files of a folder that are something else than definitions are left out.
+   */
+  async #openAll(opened: OpenedWorkflow[], version: number): Promise<readonly string[]> {
+    const files: string[] = []
+    const others: string[] = []
     const errors: unknown[] = []
-    for (const file of files) {
+    for (const file of await filesOf(this.#sources, this.#cli)) {
       try {
         opened.push(await this.#open(file, version))
+        files.push(file)
       } catch (error) {
-        errors.push(error)
+        if (isNoDefinition(error) && !this.#sources.includes(file)) others.push(file)
+        else errors.push(error)
       }
     }
     for (const error of errors.slice(0, -1)) await printError(error, this.#cli)
     if (errors.length > 0) throw errors.at(-1)
+    if (files.length === 0 && others.length > 0) throw usageError(`No definition: ${others.join(", ")}.`)
+    for (const file of others) this.log("skipped", `Skipped ${file}: it is not a definition.`, { file })
+    return files
   }
 
   #open(file: string, version: number): Promise<OpenedWorkflow> {
