@@ -78,6 +78,17 @@ export const PAUSE_MIGRATION = `
     WHERE pinned = 0 AND status NOT IN ('queued', 'running', 'waiting', 'paused', 'quarantined');
 `
 
+/**
+ * The same runs as before, in comparisons: SQLite builds a table for a list of values, each time that a statement writes a
+ * run, and that took a third of the statement's time.
+ */
+export const OVER_MIGRATION = `
+  DROP INDEX runs_over;
+  CREATE INDEX runs_over ON runs (rested_at)
+    WHERE pinned = 0 AND status <> 'running' AND status <> 'queued' AND status <> 'waiting' AND status <> 'paused'
+      AND status <> 'quarantined';
+`
+
 export const SUBSCRIPTION_MIGRATION = `
   CREATE TABLE events (
     id INTEGER PRIMARY KEY,

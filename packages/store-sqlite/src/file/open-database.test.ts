@@ -30,7 +30,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
 
   test("has ordinary tables and its version", () => {
     const database = open(freshPath(), driver)
-    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 14 }])
+    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 15 }])
     const journal = database.prepare("SELECT rowid, * FROM journal").all()
     expect(journal).toEqual([])
     // Free pages can be given back.

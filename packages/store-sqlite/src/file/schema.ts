@@ -11,6 +11,7 @@ import { type JsonBytes, jsonBytes } from "./columns.ts"
 import { type Database, preparedLater } from "./driver.ts"
 import { isBusy, outdated, tablesDamaged, unusable } from "./errors.ts"
 import {
+  OVER_MIGRATION,
   PAUSE_MIGRATION,
   QUEUE_MIGRATION,
   RECORD_MIGRATION,
@@ -273,6 +274,7 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   SCHEDULE_MIGRATION,
   RECORD_MIGRATION,
   PAUSE_MIGRATION,
+  OVER_MIGRATION,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

@@ -31,7 +31,8 @@ export const ALL_STATUS: readonly StoredStatus[] = [
 ]
 /** As the partial indexes have it, so that they are used. */
 export const IN_FLIGHT = "status IN ('queued', 'running', 'waiting', 'paused', 'quarantined')"
-export const IS_OVER = "status NOT IN ('queued', 'running', 'waiting', 'paused', 'quarantined')"
+export const IS_OVER =
+  "status <> 'running' AND status <> 'queued' AND status <> 'waiting' AND status <> 'paused' AND status <> 'quarantined'"
 /** Runs that a process may execute, or has executed. */
 export const CLAIMABLE = "status IN ('running', 'waiting')"
 
