@@ -8,6 +8,7 @@ import {
   type KeepAlive,
   type KeepAliveOptions,
   type Lease,
+  type RunStatus,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
@@ -58,7 +59,10 @@ const CLAIM: Statement = {
     )
     SELECT 1 AS one FROM found`,
 }
-const SET_IDLE = leased("idle", "executing = $3, wake_at = $4, ready = false")
+const SET_IDLE = leased(
+  "idle",
+  "executing = $3, wake_at = $4, status = CASE WHEN holder IS NULL THEN status ELSE coalesce($5, status) END, ready = false",
+)
 const RELEASE = leased("release", "holder = NULL, wake_at = $3, ready = false, rested_at = updated_at")
 const ABSOLVE = leased("absolve", `${UNSUSPECTED}, trials = trials + 1`)
 const QUARANTINE: Statement = {
@@ -175,9 +179,15 @@ export async function claim(
   return found.length === 0 ? undefined : { runId, holder, token: token + 1 }
 }
 
-export async function setIdle(database: Database, { runId, token }: Lease, idle: Idle | false) {
+export async function setIdle(
+  database: Database,
+  { runId, token }: Lease,
+  idle: Idle | false,
+  status?: RunStatus,
+) {
   const wakeAt = idle === false ? null : (idle.wakeAt ?? null)
-  await database.write(`The row of run "${runId}"`, SET_IDLE, [toText(runId), token, idle === false, wakeAt])
+  const values = [toText(runId), token, idle === false, wakeAt, status ?? null]
+  await database.write(`The row of run "${runId}"`, SET_IDLE, values)
 }
 
 export async function release(database: Database, { runId, token }: Lease, wakeAt: number | undefined) {

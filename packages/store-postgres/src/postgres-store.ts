@@ -104,7 +104,8 @@ export function storeOn(
     free: (query) => leases.free(database, query),
     claim: (runId, token, holder, restsAt) =>
       turns.pass(runId, () => leases.claim(database, runId, token, holder, restsAt)),
-    setIdle: (lease, idle) => turns.pass(lease.runId, () => leases.setIdle(database, lease, idle)),
+    setIdle: (lease, idle, status) =>
+      turns.pass(lease.runId, () => leases.setIdle(database, lease, idle, status)),
     async release(lease, wakeAt) {
       await turns.pass(lease.runId, () => leases.release(database, lease, wakeAt))
       if (wakeAt !== undefined && wakeAt <= Date.now()) hints.toAll()

@@ -181,10 +181,10 @@ function preparedStore(
     free: (query) => transactions.read("The list of runs", () => leases.free(query)),
     claim: (runId, token, holder, restsAt) =>
       transactions.write(`The claim to run "${runId}"`, () => leases.claim(runId, token, holder, restsAt)),
-    setIdle: (lease, idle) =>
+    setIdle: (lease, idle, status) =>
       transactions.write(`The row of run "${lease.runId}"`, () => {
         append.setOpen(lease.runId, idle === false)
-        leases.setIdle(lease, idle)
+        leases.setIdle(lease, idle, status)
       }),
     release: (lease, wakeAt) =>
       transactions.write(`The release of run "${lease.runId}"`, () => {

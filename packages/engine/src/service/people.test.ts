@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { type Context, memoryStore, node, pastEvents, type RunEvent, workflow } from "../index.ts"
+import { deferred } from "../runtime/internal.ts"
 import { settled } from "../testing/index.ts"
 import { ask, nap, pass, processOn } from "./processes.test-support.ts"
 
@@ -267,4 +268,50 @@ describe("people, from any process", () => {
     expect(read).toEqual((await store.read("r", 0)).map(({ seq }) => seq))
     await Promise.all([a.runtime.close(), b.runtime.close()])
   })
+})
+
+test("a run that waits again without a record of it, after its process died, is stored as waiting and stays so", async () => {
+  const store = memoryStore()
+  /** Where the handlers of the process that executes the run are held up. */
+  let gates: Record<string, Promise<void>> = { early: Promise.resolve(), late: new Promise(() => undefined) }
+  const calling = (id: string) =>
+    node(id, async (n: number, ctx: Context) => {
+      await gates[id]
+      return await ctx.call(ask, n)
+    })
+  const start = node("start", (n: number) => n)
+  const flow = workflow("flow")
+    .start(start)
+    .fanOut(start, [calling("early"), calling("late")])
+    .build()
+  const open = async () => (await store.requests({ runId: "r", outcome: ["open"] })).length
+  const first = processOn(store, { workflows: [flow, ask] })
+  first.runtime.start(flow, 1, { runId: "r" }).catch(() => undefined)
+  await expect.poll(open).toBe(1)
+
+  const [early, called, written] = [deferred(), deferred(), deferred()]
+  gates = { early: early.promise, late: Promise.resolve() }
+  const second = processOn(store, { workflows: [flow, ask] })
+  const { append } = store
+  store.append = async (lease, seq, records, change) => {
+    if (records.some(({ entry }) => entry.type === "run.started")) {
+      called.resolve()
+      await written.promise
+    }
+    await append(lease, seq, records, change)
+  }
+  await second.runtime.recover()
+  await pass(60_000, second.clock)
+  await called.promise
+  // Its call, which is recorded, is about to begin again when the other one asks.
+  early.resolve()
+  await settled()
+  written.resolve()
+  await expect.poll(open).toBe(2)
+  await pass(2_000, second.clock)
+  const row = await store.run("r")
+  expect(row).toMatchObject({ status: "waiting", executing: false })
+  await pass(60_000, second.clock)
+  expect(await store.run("r")).toMatchObject({ status: "waiting", token: row?.token })
+  await Promise.all([first.runtime.close(), second.runtime.close()])
 })

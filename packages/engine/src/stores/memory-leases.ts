@@ -1,5 +1,5 @@
 /** Who holds which run in the memory store, and which runs are free. */
-import type { RunId } from "../core/index.ts"
+import type { RunId, RunStatus } from "../core/index.ts"
 import {
   type Amount,
   type Dismissal,
@@ -120,9 +120,11 @@ export function claim(
   return { runId, holder, token: row.token }
 }
 
-export function setIdle(tables: Tables, lease: Lease, idle: Idle | false): void {
+export function setIdle(tables: Tables, lease: Lease, idle: Idle | false, status?: RunStatus): void {
   const row = heldRow(tables, lease)
-  if (row !== undefined) rest(row, idle)
+  if (row === undefined) return
+  rest(row, idle)
+  if (status !== undefined && row.holder !== undefined) row.status = status
 }
 
 /** Marks the run as idle, or as executing again. */

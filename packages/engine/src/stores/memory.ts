@@ -84,7 +84,7 @@ export function memoryStore(): Store & RegistryStore {
     dismiss: (holder, why) => dismiss(tables, holder, why),
     free: (query) => free(tables, query),
     claim: (runId, token, holder, restsAt) => claim(tables, runId, token, holder, restsAt),
-    setIdle: (lease, idle) => setIdle(tables, lease, idle),
+    setIdle: (lease, idle, status) => setIdle(tables, lease, idle, status),
     release: (lease, wakeAt) => release(tables, lease, wakeAt),
     absolve: (lease) => absolve(tables, lease),
     quarantine: (lease, at) => quarantine(tables, lease, at),

@@ -9,6 +9,7 @@ import {
   type KeepAliveOptions,
   type Lease,
   onlySuspect,
+  type RunStatus,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
@@ -37,7 +38,7 @@ export interface LeaseTable {
   dismiss(holder: string, why: Dismissal): void
   free(query: FreeQuery): readonly StoredRun[]
   claim(runId: string, token: number, holder: string, restsAt?: number): Lease | undefined
-  setIdle(lease: Lease, idle: Idle | false): void
+  setIdle(lease: Lease, idle: Idle | false, status?: RunStatus): void
   release(lease: Lease, wakeAt: number | undefined): void
   absolve(lease: Lease): void
   /** The run that is parked with this, as the file has it. */
@@ -80,7 +81,8 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
   )
   const rests = database.prepare("SELECT 1 FROM runs WHERE run_id = ? AND head = ? AND executing = 0")
   const setIdle = database.prepare(
-    `UPDATE runs SET executing = ?, wake_at = ?, ${END_WRITTEN} WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
+    `UPDATE runs SET executing = ?, wake_at = ?, status = coalesce(?, status), ${END_WRITTEN}
+     WHERE run_id = ? AND token = ? AND holder IS NOT NULL AND ${IN_FLIGHT}`,
   )
   const release = database.prepare(
     `UPDATE runs SET holder = NULL, wake_at = ?, ${END_WRITTEN_AND_RESTED}
@@ -147,9 +149,9 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
       const { changes } = claim.run(toText(holder), toText(runId), token)
       return changes === 0 ? undefined : { runId, holder, token: token + 1 }
     },
-    setIdle({ runId, token }, idle) {
+    setIdle({ runId, token }, idle, status) {
       const wakeAt = idle === false ? null : (idle.wakeAt ?? null)
-      setIdle.run(idle === false ? 1 : 0, wakeAt, toText(runId), token)
+      setIdle.run(idle === false ? 1 : 0, wakeAt, status ?? null, toText(runId), token)
     },
     release({ runId, token }, wakeAt) {
       release.run(wakeAt ?? null, toText(runId), token)

@@ -143,8 +143,9 @@ export class RunRow {
   }
 
   /** The store was updated without a record. */
-  noteIdle(idle: Idle | false): void {
+  noteIdle(idle: Idle | false, status = this.#status): void {
     this.#idle = idle === false ? undefined : idle
+    this.#status = status
   }
 
   /** Takes the changes since the last call. */

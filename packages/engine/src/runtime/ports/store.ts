@@ -5,7 +5,7 @@
  * A store decides nothing: its callers say who is dead, what is due and what may be deleted. Every method may return a
  * value or a promise; `append` returns nothing if there is nothing to wait for.
  */
-import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
+import { type Json, type RunId, type RunStatus, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
@@ -112,8 +112,11 @@ export interface Store {
     holder: string,
     restsAt?: number | undefined,
   ): MaybePromise<Lease | undefined>
-  /** Whether the run executes something, where no record says so. Ignored when the lease is no longer valid. */
-  setIdle(lease: Lease, idle: Idle | false): MaybePromise<void>
+  /**
+   * Whether the run executes something, and its status if that has changed, where no record says so. Ignored when the lease
+   * is no longer valid.
+   */
+  setIdle(lease: Lease, idle: Idle | false, status?: RunStatus | undefined): MaybePromise<void>
   /** Releases a run, until `wakeAt` or for good. Ignored when the lease is no longer valid. */
   release(lease: Lease, wakeAt: number | undefined): MaybePromise<void>
   /** The run survived its trial: it is no longer suspected. Ignored when the lease is no longer valid. */

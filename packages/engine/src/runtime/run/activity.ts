@@ -2,6 +2,7 @@
  * Tracks whether a run executes something: tasks, steps of handlers, and its place if the process limits concurrency. The
  * row in the store agrees, so that other processes see which runs only wait.
  */
+import type { RunStatus } from "../../core/index.ts"
 import type { RunRow } from "../journal/run-row.ts"
 import { deferred, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { Store } from "../ports/store.ts"
@@ -14,6 +15,7 @@ interface ActiveRun {
   readonly lease: Lease | undefined
   readonly failure: unknown
   readonly isOver: boolean
+  readonly status: RunStatus
   readonly isStored: boolean
   /** Effects are being carried out. */
   readonly isDraining: boolean
@@ -103,19 +105,22 @@ export class Activity {
     else row.setIdle(isIdle, this.#run)
   }
 
-  /** A restored run that waits again has written nothing: its row still shows it as executing. */
+  /**
+   * A restored run that waits again has written nothing, or wrote its last record before all its handlers waited again: its
+   * row still shows it as executing, or as running.
+   */
   noteIdle(): MaybePromise<void> {
     const { row, isOver } = this.#run
     if (row?.isIdle === false && this.isIdle && !isOver && this.#run.hasCaughtUp()) {
-      return this.#writeIdle({ wakeAt: this.#run.wakeAt() })
+      return this.#writeIdle({ wakeAt: this.#run.wakeAt() }, this.#run.status)
     }
   }
 
-  #writeIdle(idle: Idle | false): MaybePromise<void> {
+  #writeIdle(idle: Idle | false, status?: RunStatus): MaybePromise<void> {
     const { row, lease, failure, store } = this.#run
     if (lease === undefined || failure !== undefined) return
-    row?.noteIdle(idle)
-    const written = store?.setIdle(lease, idle)
+    row?.noteIdle(idle, status)
+    const written = store?.setIdle(lease, idle, status)
     // A failure is harmless: the next record writes the same.
     if (isPromise(written)) return written.catch(() => undefined)
   }

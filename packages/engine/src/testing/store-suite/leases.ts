@@ -285,7 +285,13 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { executing: true })
     await store.setIdle(now, { wakeAt: START })
     await store.setIdle(now, false)
-    await stands(store, "r", { executing: true, wakeAt: undefined })
+    await stands(store, "r", { executing: true, wakeAt: undefined, status: "running" })
+    await store.setIdle(lease, {}, "waiting")
+    await stands(store, "r", { executing: true, status: "running" })
+    await store.setIdle(now, {}, "waiting")
+    await stands(store, "r", { executing: false, status: "waiting" })
+    await store.setIdle(now, { wakeAt: START + 5 })
+    await stands(store, "r", { wakeAt: START + 5, status: "waiting" })
   },
 
   async "parks a quarantined run until it is released"(store) {
@@ -297,6 +303,8 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { status: "waiting" })
     await store.quarantine(lease, START)
     await stands(store, "r", { status: "quarantined", holder: undefined, wakeAt: undefined })
+    await store.setIdle(lease, {}, "waiting")
+    await stands(store, "r", { status: "quarantined" })
     await store.post(mailTo("r", "mail"))
     for (const suspects of [true, false]) {
       assert.deepEqual(await store.free({ workflows: ["workflow"], now: START, limit: 9, suspects }), [])
