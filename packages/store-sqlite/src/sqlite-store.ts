@@ -7,7 +7,6 @@
 import {
   checkRegistryChange,
   isSuperstepError,
-  type KeepAlive,
   type LiveChannel,
   type LiveService,
   type RecordStore,
@@ -19,7 +18,7 @@ import {
   type Store,
   type Subscriptions,
 } from "@superstep/engine"
-import { plainCodec, type ValueCodec } from "@superstep/engine/stores"
+import { type HeartbeatThread, plainCodec, type ValueCodec } from "@superstep/engine/stores"
 import { toText } from "./file/columns.ts"
 import type { Database } from "./file/driver.ts"
 import { tablesDamaged } from "./file/errors.ts"
@@ -129,7 +128,7 @@ function preparedStore(
   transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
   const report = reporter(database)
-  const beating = new Set<KeepAlive>()
+  const beating = new Set<HeartbeatThread>()
   const serving = new Set<LiveService>()
 
   return {
@@ -259,6 +258,8 @@ function preparedStore(
     keepAlive(options) {
       const thread = keepAlive(path, options)
       beating.add(thread)
+      // Otherwise the event loop waits for the disk, when the log is full.
+      transactions.onLogGrown = () => [...beating].at(-1)?.work()
       return {
         stop() {
           beating.delete(thread)

@@ -13,7 +13,7 @@ import { toStoredName } from "./stored-values.ts"
 export interface HeartbeatConnection {
   /**
    * JavaScript that defines `beat(holder)`, `dismiss(holder, runId)` and `close()`, which may be async. Names are as
-   * `toStoredName` writes them. A call that fails is repeated.
+   * `toStoredName` writes them. A call that fails is repeated. It may define `work()`, which is not.
    */
   readonly program: string
   /** What the program finds in `workerData`. */
@@ -22,7 +22,12 @@ export interface HeartbeatConnection {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
-export function heartbeatThread(options: KeepAliveOptions, connection: HeartbeatConnection): KeepAlive {
+export interface HeartbeatThread extends KeepAlive {
+  /** Has the thread call `work()` of its program. */
+  work(): void
+}
+
+export function heartbeatThread(options: KeepAliveOptions, connection: HeartbeatConnection): HeartbeatThread {
   const { holder, every, hungAfter, loopState, onBlocked } = options
   const thread = new Worker(`${HEAD}${connection.program}${PROGRAM}`, {
     eval: true,
@@ -41,6 +46,7 @@ export function heartbeatThread(options: KeepAliveOptions, connection: Heartbeat
   return {
     // Not terminated: libsql ends the whole process when it is interrupted while it opens a file.
     stop: () => thread.postMessage("stop"),
+    work: () => thread.postMessage("work"),
   }
 }
 
@@ -48,7 +54,9 @@ export function heartbeatThread(options: KeepAliveOptions, connection: Heartbeat
 const HEAD = `
 "use strict"
 const { parentPort, receiveMessageOnPort, workerData } = require("node:worker_threads")
-if (receiveMessageOnPort(parentPort) !== undefined) process.exit()
+let early
+for (let first; (first = receiveMessageOnPort(parentPort)) !== undefined; early = first.message)
+  if (first.message === "stop") process.exit()
 `
 
 /** How the numbers in the shared memory are laid out is `LoopState` in lease/loop-watch.ts. */
@@ -59,13 +67,18 @@ const bytes = new Uint8Array(loopState, 8)
 const LOOK = 200
 const BLOCKED = 1000
 
-parentPort.once("message", async () => {
+parentPort.on("message", follow)
+if (early !== undefined) follow(early)
+
+async function follow(message) {
   try {
-    await close()
+    await (message === "work" ? work() : close())
+  } catch {
+    // The log is moved when it has grown again.
   } finally {
-    process.exit()
+    if (message === "stop") process.exit()
   }
-})
+}
 
 let turns = -1
 let turnedAt = performance.now()

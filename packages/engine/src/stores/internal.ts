@@ -1,7 +1,7 @@
 /** Internals that the stores of this repository share. Nothing that `import "superstep"` loads is here. */
 
 export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/internal.ts"
-export { type HeartbeatConnection, heartbeatThread } from "./heartbeat-thread.ts"
+export { type HeartbeatConnection, type HeartbeatThread, heartbeatThread } from "./heartbeat-thread.ts"
 export {
   checkKeys,
   codecOf,

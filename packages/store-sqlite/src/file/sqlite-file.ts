@@ -38,8 +38,9 @@ export interface OpenFile {
 
 /**
  * The pages after which the write-ahead log is moved into the file, and the bytes to which it is truncated when it restarts
- * after a burst. Moving blocks the event loop for two or more fsyncs. A durable step writes three pages, and a run that only
- * starts and ends writes twenty, most of them again and again: with SQLite's own 1,000 pages, every 50th run would wait.
+ * after a burst. Moving blocks the event loop until the disk has all of it, as far as the heartbeat thread has not moved it
+ * before (`onLogGrown`). A durable step writes three pages, and a run that only starts and ends writes twenty, most of them
+ * again and again: with SQLite's own 1,000 pages, every 50th run would wait.
  */
 const LOG_PAGES = 16_000
 const LOG_SIZE = 67_108_864

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs"
 import { describe, expect, test } from "vitest"
 import type { SqliteStore } from "../sqlite-store.ts"
 import {
@@ -13,7 +14,7 @@ import {
   storeOver,
   watched,
 } from "../stores.test-support.ts"
-import { MAX_BYTES, MAX_WRITES, SETTLED_PER_TURN, WRITES_PER_LOOK } from "./transactions.ts"
+import { LOG_PART, MAX_BYTES, MAX_WRITES, SETTLED_PER_TURN, WRITES_PER_LOOK } from "./transactions.ts"
 
 describe.each(drivers)("writes to a file by $name", ({ driver }) => {
   /** A store that counts its commits. */
@@ -111,6 +112,27 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     let seq = 1
     for (; !hasTurned; seq++) await store.append(lease("r"), seq, records(seq + 1, 1))
     expect(await store.read("r", 0)).toEqual(records(1, seq))
+    await store.close()
+  })
+
+  test("reach the file from a thread while the log grows, before the event loop has to move them", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    const thread = store.keepAlive({
+      holder: { id: "h", machine: "m", pid: process.pid, born: "" },
+      every: 60_000,
+      hungAfter: 600_000,
+      loopState: new SharedArrayBuffer(1_024),
+      onBlocked: () => undefined,
+    })
+    const before = statSync(path).size
+    const body = "x".repeat(40_000)
+    const count = Math.ceil((LOG_PART * 4_096) / body.length)
+    await store.append(lease("r"), 0, records(1, 1), created())
+    for (let seq = 1; seq <= count; seq++) await store.append(lease("r"), seq, records(seq + 1, 1, body))
+    await expect.poll(() => statSync(path).size).toBeGreaterThan(before)
+    expect(await store.read("r", 0, 2)).toEqual([...records(1, 1), ...records(2, 1, body)])
+    thread.stop()
     await store.close()
   })
 

@@ -80,6 +80,10 @@ export const WRITES_PER_LOOK = 20
 export const SETTLED_PER_TURN = 20
 /** Milliseconds for which writes that are alone keep the event loop from turning. */
 const MAX_ALONE = 2
+/** Bytes of a page; the pages that every transaction writes, about; and how many are worth moving out of the log. */
+const PAGE = 4_096
+const PAGES_OF_COMMIT = 4
+export const LOG_PART = 2_000
 
 /** What SQLite says of a value: too big, against a constraint, of the wrong type, out of range. The drivers say nothing. */
 const OF_A_VALUE: ReadonlySet<number | undefined> = new Set([undefined, 18, 19, 20, 25])
@@ -102,6 +106,10 @@ export class Transactions {
    * made, or undefined when it has made only a part: then the transaction is rolled back, and each change is made by itself.
    */
   makeTogether: ((changes: readonly never[]) => number | undefined) | undefined
+  /** Called when the write-ahead log has grown by about LOG_PART pages. */
+  onLogGrown: (() => void) | undefined
+  /** Pages that were written since then, estimated. */
+  #logged = 0
   #waiting: Write[] = []
   /** Writes that have a result and are not settled yet, in order. No transaction begins before they are. */
   #over: Outcome[] = []
@@ -341,7 +349,17 @@ export class Transactions {
       if (performance.now() >= deadline) break
     }
     this.#database.exec("COMMIT")
+    this.#countLogged(turn, results.length)
     return results
+  }
+
+  #countLogged(turn: readonly Write[], made: number): void {
+    let bytes = 0
+    for (let i = 0; i < made; i++) bytes += (turn[i] as Write).bytes
+    this.#logged += PAGES_OF_COMMIT + bytes / PAGE
+    if (this.#logged < LOG_PART) return
+    this.#logged = 0
+    this.onLogGrown?.()
   }
 
   /** Makes simple changes that follow each other: how many of them. */

@@ -14,7 +14,7 @@ import {
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
-import { heartbeatThread, type ValueCodec } from "@superstep/engine/stores"
+import { type HeartbeatThread, heartbeatThread, type ValueCodec } from "@superstep/engine/stores"
 import {
   decodeName,
   decodeText,
@@ -228,13 +228,16 @@ export const DISMISSAL = {
      WHERE holder = ?1`,
 } as const
 
-export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
+export function keepAlive(path: string, options: KeepAliveOptions): HeartbeatThread {
   // The driver of the store: two copies of SQLite in one process release each other's locks.
   const libsql = nodeSqlite() === undefined ? libsqlPath() : undefined
   return heartbeatThread(options, { program: PROGRAM, data: { path, libsql, sql: DISMISSAL } })
 }
 
-/** Dismisses a hung holder as leases.ts does. */
+/**
+ * Dismisses a hung holder as leases.ts does. Its work is to move the write-ahead log into the file, which waits for the disk.
+ * A heartbeat does not: after a power failure nobody holds anything.
+ */
 const PROGRAM = `
 const { path, libsql, sql } = workerData
 const Database = libsql === undefined
@@ -242,6 +245,8 @@ const Database = libsql === undefined
   : require(libsql)
 const database = new Database(path)
 database.exec("PRAGMA busy_timeout = 2000")
+database.exec("PRAGMA synchronous = NORMAL")
+database.exec("PRAGMA wal_autocheckpoint = 0")
 
 function beat(holder) {
   database.prepare("UPDATE holders SET beat = beat + 1 WHERE id = ?").run(holder)
@@ -259,6 +264,10 @@ function dismiss(holder, run) {
     database.exec("ROLLBACK")
     throw error
   }
+}
+
+function work() {
+  database.exec("PRAGMA wal_checkpoint(PASSIVE)")
 }
 
 function close() {
