@@ -187,12 +187,13 @@ function preparedStore(
       }),
     release: (lease, wakeAt) =>
       transactions.write(`The release of run "${lease.runId}"`, () => {
-        append.setOpen(lease.runId, false)
+        append.setReleased(lease.runId)
         leases.release(lease, wakeAt)
       }),
     absolve: (lease) => transactions.write(`The row of run "${lease.runId}"`, () => leases.absolve(lease)),
     quarantine: (lease, at) =>
       transactions.write(`The quarantine of run "${lease.runId}"`, () => {
+        append.setReleased(lease.runId)
         const run = leases.quarantine(lease)
         if (run !== undefined) subscriptions.addEvents(run, [{ type: "run.quarantined", at }])
       }),

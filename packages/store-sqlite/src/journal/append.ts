@@ -116,6 +116,8 @@ export interface Appender {
   follow(appends: readonly Append[]): number | undefined
   /** The run begins or ceases to be executed, without an append. */
   setOpen(runId: string, isOpen: boolean): void
+  /** Nobody holds the run any more: the next process to claim it gets another token. */
+  setReleased(runId: string): void
   /** The run was claimed within this transaction. */
   setClaimed(claimed: ClaimedRun): void
   /** A transaction was rolled back: forgets the journal ends that it wrote. */
@@ -438,9 +440,12 @@ export function appender(
       if (isSuperstepError(run)) return run
       if (endsRun(change)) ends.delete(lease.runId)
       else {
+        const { token } = lease
         const isOpen = isOpenAfter(run, change)
         // An intent leaves the run under suspicion, if it is.
-        know(lease.runId, { ...run, token: lease.token, isOpen, isSuspect: change?.intent === true })
+        const isSuspect = change?.intent === true
+        const { id, workflow, thread, mayAsk, head, bytes, at } = run
+        know(lease.runId, { id, workflow, thread, isOpen, isSuspect, mayAsk, head, bytes, at, token })
       }
       keepBlobs(run.id, append)
       if (change === undefined) return undefined
@@ -453,6 +458,7 @@ export function appender(
       const known = ends.get(runId)
       if (known !== undefined) known.isOpen = isOpen
     },
+    setReleased: (runId) => void ends.delete(runId),
     setClaimed({ id, mayAsk, run }) {
       const { runId, token, status, seq: head, bytes, updatedAt: at } = run
       if (status !== "running") return
