@@ -178,8 +178,9 @@ export function queueTable(
     `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, blob_bytes = ?4, token = token + 1, wake_at = ?5, ready = 0,
        flow_group = CASE ?6 WHEN 1 THEN NULL ELSE flow_group END WHERE id = ?7`,
   )
+  // SQLite itself would look through all that are queued.
   const findExpired = database.prepare(
-    `SELECT ${RUN_COLUMNS} FROM runs ${WITH_END}
+    `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY runs_expiring ${WITH_END}
      WHERE runs.status = 'queued' AND runs.expires_at IS NOT NULL AND runs.expires_at <= ?
      ORDER BY runs.expires_at LIMIT ?`,
   )

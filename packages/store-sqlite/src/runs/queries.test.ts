@@ -123,4 +123,15 @@ describe.each(drivers)("queries to a file by $name", ({ driver }) => {
     ])
     database.close()
   })
+
+  test("for queued runs that have expired do not look at the others that are queued", () => {
+    const database = open(freshPath(), driver)
+    const prepared = new Set<string>()
+    storeOver(watched(database, { prepare: (sql) => prepared.add(sql) }))
+    const plans = [...planAll(database, prepared)]
+    const [plan = []] = plans.filter(([sql]) => sql.includes("expires_at <=")).map(([, plan]) => plan)
+    expect(plan).toContain("SEARCH runs USING INDEX runs_expiring (expires_at>? AND expires_at<?)")
+    expect(plan).not.toContain("USE TEMP B-TREE FOR ORDER BY")
+    database.close()
+  })
 })
