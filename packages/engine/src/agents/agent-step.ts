@@ -57,21 +57,24 @@ export interface StepReply {
   readonly retry?: readonly Message[] | undefined
 }
 
+/** The agent's own values. */
+const OWN_PLAN: StepPlan = {}
+
 export async function agentStep(speaker: ActiveAgent, request: StepRequest): Promise<StepReply> {
   const { core } = speaker
   const { hooks } = core
   const { messages, ids, responseFormat } = request
   const info = speaker.about(request.number)
   const loaded = loadedTools(speaker.tools, messages)
-  const names = [...loaded.byName.keys()]
-  const chosen: StepPlan = (await hooks?.prepareStep({ ...info, messages, tools: names })) ?? {}
-  const plan = withToolModel(chosen, speaker.tools, info.steps)
+  const chosen =
+    hooks && (await hooks.prepareStep({ ...info, messages, tools: [...loaded.byName.keys()] }))
+  const plan = withToolModel(chosen ?? OWN_PLAN, speaker.tools, info.steps)
   const active = { ...speaker, about: () => info, tools: plannedTools(core.name, loaded, plan) }
   const { instructions } = plan
   const system: readonly Message[] =
     instructions === undefined ? request.system : [{ role: "system", content: instructions }]
   const wanted = [...system, ...visibleMessages(core, active.tools, messages, request.tokens)]
-  const before = await hooks?.beforeModel({ ...info, messages: wanted })
+  const before = hooks && (await hooks.beforeModel({ ...info, messages: wanted }))
   if (before !== undefined && "reply" in before)
     return { reply: replyOf(before.reply), active, modelWasCalled: false }
   const reply = await modelTurn(active, {
@@ -84,7 +87,7 @@ export async function agentStep(speaker: ActiveAgent, request: StepRequest): Pro
     isFinal: request.final !== undefined,
     toolChoice: providerChoice(core.name, plan.toolChoice ?? request.toolChoice, active.tools),
   })
-  const after = await hooks?.afterModel(info, reply)
+  const after = hooks && (await hooks.afterModel(info, reply))
   if (after === undefined) return { reply, active, modelWasCalled: true }
   if ("text" in after) return { reply: withText(reply, after.text), active, modelWasCalled: true }
   return { reply, active, modelWasCalled: true, retry: retryMessages(reply, after.retry) }

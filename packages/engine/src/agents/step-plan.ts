@@ -103,9 +103,11 @@ export function plannedModels(
 
 /** The plan of a step that reads results of tools with a model of their own: the first of these models answers. */
 export function withToolModel(plan: StepPlan, { byName }: ToolTable, steps: readonly AgentStep[]): StepPlan {
-  const models = (steps.at(-1)?.calls ?? []).map(({ name }) => byName.get(name)?.model)
-  const model = models.find((one) => one !== undefined)
-  return model === undefined ? plan : { ...plan, model }
+  for (const { name } of steps.at(-1)?.calls ?? []) {
+    const model = byName.get(name)?.model
+    if (model !== undefined) return { ...plan, model }
+  }
+  return plan
 }
 
 /** A recorded plan. */

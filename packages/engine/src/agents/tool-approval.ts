@@ -120,19 +120,22 @@ export async function allowedArgs(
   // Lost secrets are reported last: questions and answers from before the crash are replayed first.
   const read: ParsedArgs = isLost
     ? { ok: true, args: readObject(call.args) }
-    : await readArgs(restoring(tool), inMemory ?? call.args)
+    : await readArgs(tool, inMemory ?? call.args, (args) => restoreValue(tool.parameters, args))
   if (!read.ok) {
     const text = `The arguments of "${tool.name}" are invalid: ${read.reason}. Call it again with valid arguments.`
     return failure("TOOL_ARGS", text)
   }
   const { args } = read
   const about = { id: call.id, agent: core.name, args }
-  const verdict = await verdictFor(tool, about, core.options.approval, ctx)
+  const { approval: rules } = core.options
+  const isFree = rules === undefined && (tool.approval === undefined || tool.approval === "never")
+  const verdict = isFree ? "allow" : await verdictFor(tool, about, rules, ctx)
   if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
+  const mustBeAsked = mustAsk.has(call.id)
+  if (verdict === "allow" && !mustBeAsked) return { ok: true, args, isLost }
   const asking = ctx.scope(`approval:${tool.name}:${call.id}`)
   const isAlwaysAllowed = keptAnswer(asking, alwaysName(tool.name)) !== undefined
-  const mustBeAsked = mustAsk.has(call.id)
-  const isAllowed = verdict === "allow" || isAlwaysAllowed || wasAllowedAtNode(ctx, core.name, tool.name)
+  const isAllowed = isAlwaysAllowed || wasAllowedAtNode(ctx, core.name, tool.name)
   if (isAllowed && !mustBeAsked) return { ok: true, args, isLost }
   onAsk()
   await core.hooks?.onAsk(hookInfo(0), tool, call)
@@ -169,12 +172,6 @@ function keepsFor(tool: string): KeptAnswer {
       return asked?.kind === "tool-approval" && asked.tool === tool && !asked.mustAsk
     },
   }
-}
-
-/** A tool that accepts arguments in the form in which its parameters were sent to the provider. */
-function restoring(tool: Tool): Tool {
-  const parse = (args: unknown) => tool.parse(restoreValue(tool.parameters, args as Json))
-  return { ...tool, parse }
 }
 
 interface Call {

@@ -12,16 +12,16 @@
  */
 import { setMaxListeners } from "node:events"
 import { isSuperstepError, type Json, SuperstepError } from "../core/index.ts"
-import { type PaidStep, telemetryOf } from "../runtime/index.ts"
+import { type Context, type PaidStep, telemetryOf } from "../runtime/index.ts"
 import type { GenerateRequest, Tool, ToolCallContext } from "../tools/index.ts"
-import { callTool, maskArgs, type ToolOutcome, toJson } from "../tools/internal.ts"
+import { callTool, maskArgs, PATH, type ToolOutcome, toJson } from "../tools/internal.ts"
 import type { ActiveAgent } from "./agent-core.ts"
 import { readObject, type ToolCall } from "./conversation.ts"
 import { checkAll, guardrailsOn } from "./guardrails.ts"
 import { type HandoffTool, isHandoff, type TakeOver } from "./hand-off.ts"
+import type { Hooks } from "./middleware.ts"
 import { generated } from "./model-step.ts"
 import { fillMasks, LOST, outcomeUnknown, UNKNOWN, type UnknownOutcomes } from "./secrets.ts"
-import { withPath } from "./step-plan.ts"
 import { allowedArgs, denied, type FailedOutcome, failure } from "./tool-approval.ts"
 import { tracedToolCall } from "./traced-calls.ts"
 
@@ -65,14 +65,16 @@ export async function toolTurn(
     const tool = tools.get(call.name)
     if (tool === undefined) return failure("TOOL_UNKNOWN", noSuchTool(call.name, tools))
     try {
-      const decided = await hookedCall(active, tool, call)
+      const { hooks, options } = active.core
+      const decided = hooks === undefined ? { call } : await hookedCall(active, hooks, tool, call)
       if ("outcome" in decided) return decided.outcome
       if (decided.call !== call) edited.set(call.id, readObject(decided.call.args))
-      await guardCall(active, tool, decided.call)
+      if (options.guardrails !== undefined) await guardCall(active, tool, decided.call)
       if (decided.mustAsk === true) turn.mustAsk.add(call.id)
       if (isHandoff(tool)) return await handOver(tool, decided.call)
       const outcome = await makeCall(turn, tool, decided.call)
-      return (await active.core.hooks?.afterToolCall(active.about(0), tool, decided.call, outcome)) ?? outcome
+      const after = hooks && (await hooks.afterToolCall(active.about(0), tool, decided.call, outcome))
+      return after ?? outcome
     } catch (error) {
       if (isSuperstepError(error) && error.limit === true) {
         // The other calls of the turn finish and are recorded.
@@ -115,11 +117,12 @@ export async function toolTurn(
 
 /** Applies the agent's hooks to a call. Returns its outcome, or the call to make. */
 async function hookedCall(
-  { core, secrets, about }: ActiveAgent,
+  { secrets, about }: ActiveAgent,
+  hooks: Hooks,
   tool: Tool,
   call: ToolCall,
 ): Promise<{ readonly outcome: ToolOutcome } | { readonly call: ToolCall; readonly mustAsk?: boolean }> {
-  const decided = await core.hooks?.onToolCall(about(0), tool, call)
+  const decided = await hooks.onToolCall(about(0), tool, call)
   if (decided === undefined || decided === null) return { call }
   if ("deny" in decided) return { outcome: failure("TOOL_DENIED", denied(tool.name, decided.deny)) }
   if ("result" in decided) return { outcome: { ok: true, value: toJson(decided.result, tool.name) } }
@@ -200,7 +203,7 @@ async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<Too
 /** The arguments of a call; undefined if they were secret and are lost. */
 type KnownArgs = { readonly args: unknown } | undefined
 
-async function recordedCall(
+function recordedCall(
   turn: ToolTurn,
   tool: Tool,
   call: ToolCall,
@@ -214,7 +217,7 @@ async function recordedCall(
     const outcome = await runTool(turn, tool, known.args, call, false)
     return outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
   }
-  return await scope.ctx.step(stepName(tool, call), run, {
+  return scope.ctx.step(stepName(tool, call), run, {
     usage: (outcome) => (wasNotMade(outcome) ? {} : ONE_CALL),
     source: () => ({ agent: core.name }),
   })
@@ -290,26 +293,31 @@ function start({ active }: ToolTurn, paid: PaidStep): Promise<void> | undefined 
 function contextOf(turn: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContext {
   const { core, scope, guards } = turn.active
   const step = stepName(tool, { id })
-  const ctx = scope.ctx.scope(step)
-  const call = {
+  const path = `${scope.path}${step}/`
+  let own: Context | undefined
+  // Most tools do not read it.
+  const scoped = () => {
+    own ??= scope.ctx.scope(step)
+    return own
+  }
+  return {
     id,
     agent: core.name,
     tool: tool.name,
     signal: turn.signal,
     idempotencyKey: idempotencyKeyOf(turn, tool.name, id),
-    ctx,
+    get ctx() {
+      return scoped()
+    },
     generate: (request: GenerateRequest) =>
-      generated(
-        { core, guards, scope: { ...scope, ctx, signal: turn.signal, path: `${scope.path}${step}/` } },
-        request,
-      ),
+      generated({ core, guards, scope: { ...scope, ctx: scoped(), signal: turn.signal, path } }, request),
     progress: (data: unknown) =>
       scope.ctx.progress({ tool: { id, name: tool.name }, data, agent: core.name }),
     get context() {
       return scope.ctx.context
     },
-  }
-  return withPath(call, `${scope.path}${step}/`)
+    [PATH]: path,
+  } as ToolCallContext
 }
 
 /** Derived from the position of the call in the record: the same after a crash, even if the arguments are lost. */

@@ -41,13 +41,20 @@ export interface CallToolOptions {
 const MAX_ARGS = 1_000_000
 const MAX_RESULT = 100_000
 
-/** Parses and checks the arguments that the model wrote. Some models write nothing if there are none. */
-export async function readArgs(tool: Tool, text: string): Promise<ParsedArgs> {
+/**
+ * Parses and checks the arguments that the model wrote. Some models write nothing if there are none. `restore` undoes what
+ * the form in which the parameters were sent to the provider changes of the arguments.
+ */
+export async function readArgs(
+  tool: Tool,
+  text: string,
+  restore: (args: Json) => Json = (args) => args,
+): Promise<ParsedArgs> {
   if (text.length > MAX_ARGS) {
     return { ok: false, reason: `they are ${text.length} characters long; at most ${MAX_ARGS} are allowed` }
   }
   const { secret = [] } = tool
-  let args: unknown
+  let args: Json
   try {
     args = text.trim() === "" ? {} : JSON.parse(text)
   } catch (error) {
@@ -55,7 +62,8 @@ export async function readArgs(tool: Tool, text: string): Promise<ParsedArgs> {
     const why = secret.length > 0 || !(error instanceof Error) ? "" : `: ${error.message}`
     return { ok: false, reason: `they are not JSON${why}` }
   }
-  const parsed = await tool.parse(args)
+  const checked = tool.parse(restore(args))
+  const parsed = "ok" in checked ? checked : await checked
   if (parsed.ok || secret.length === 0) return parsed
   return { ok: false, reason: new Masking(args, secret).text(parsed.reason) }
 }
@@ -75,8 +83,9 @@ export async function callTool(
     let error: ErrorData
     let cause: unknown
     try {
-      const value = toJson(await runOnce(tool, args, call, progress, clock), tool.name)
-      return { ok: true, ...cutToSize(masking.json(value), maxResult) }
+      const returned = toJson(await runOnce(tool, args, call, progress, clock), tool.name)
+      const { value, cut } = cutToSize(masking.json(returned), maxResult)
+      return cut === undefined ? { ok: true, value } : { ok: true, value, cut }
     } catch (thrown) {
       call.signal.throwIfAborted()
       if (isSuperstepError(thrown) && (thrown.limit === true || thrown.fatal === true)) throw thrown
@@ -176,7 +185,9 @@ export function callWith(
     agent,
     tool,
     idempotencyKey,
-    ctx: changed.ctx ?? call.ctx,
+    get ctx() {
+      return changed.ctx ?? call.ctx
+    },
     progress: changed.progress ?? ((data) => call.progress(data)),
     get signal() {
       return changed.signal?.() ?? call.signal

@@ -49,6 +49,8 @@ export function maskArgs(args: Json, secret: readonly string[] | undefined): Jso
 /** Shorter strings occur by chance: replacing them would hide nothing and garble the rest. */
 const MIN_LENGTH = 4
 
+const NO_TEXTS: readonly string[] = Object.freeze([])
+
 /** Replaces secrets wherever a result or an error repeats them. */
 export class Masking {
   /** Everything that is replaced, the longest first: one secret may be part of another. */
@@ -56,8 +58,12 @@ export class Masking {
 
   /** `secret` names the secret arguments, at any depth. */
   constructor(args: unknown, secret: readonly string[] | undefined) {
+    if (secret === undefined || secret.length === 0) {
+      this.texts = NO_TEXTS
+      return
+    }
     const found = new Set<string>()
-    if (secret !== undefined && secret.length > 0) collect(args, secret, false, found)
+    collect(args, secret, false, found)
     const written = [...found].flatMap((text) => [text, inAddress(text), inJson(text), base64(text)])
     this.texts = [...new Set(written)].sort((a, b) => b.length - a.length)
   }

@@ -5,33 +5,39 @@ import type { Clock, Context } from "../runtime/index.ts"
  * Runs work that `signal` or `stop` can stop. What it returns after that is dropped. It has a signal of its own, so that its
  * listeners end with it; most work does not read it, and a signal costs more than the rest.
  */
-export async function stoppable<T>(
+export function stoppable<T>(
   signal: AbortSignal | undefined,
-  work: (own: () => AbortSignal, stop: (reason: unknown) => void) => T | Promise<T>,
+  work: (own: () => AbortSignal, stop: (reason: unknown) => void) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted()
-  let controller: AbortController | undefined
-  let stoppedBy: { readonly reason: unknown } | undefined
-  let stop!: (reason: unknown) => void
-  const stopped = new Promise<never>((_, reject) => {
-    stop = (reason) => {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    let controller: AbortController | undefined
+    let stoppedBy: { readonly reason: unknown } | undefined
+    const end = () => signal?.removeEventListener("abort", onAbort)
+    const stop = (reason: unknown) => {
+      end()
       stoppedBy ??= { reason }
       reject(reason)
       controller?.abort(reason)
     }
+    const onAbort = () => stop(signal?.reason)
+    const own = () => {
+      controller ??= new AbortController()
+      if (stoppedBy !== undefined) controller.abort(stoppedBy.reason)
+      return controller.signal
+    }
+    signal?.addEventListener("abort", onAbort, { once: true })
+    work(own, stop).then(
+      (value) => {
+        end()
+        resolve(value)
+      },
+      (error) => {
+        end()
+        reject(error)
+      },
+    )
   })
-  const own = () => {
-    controller ??= new AbortController()
-    if (stoppedBy !== undefined) controller.abort(stoppedBy.reason)
-    return controller.signal
-  }
-  const onAbort = () => stop(signal?.reason)
-  signal?.addEventListener("abort", onAbort, { once: true })
-  try {
-    return await Promise.race([(async () => work(own, stop))(), stopped])
-  } finally {
-    signal?.removeEventListener("abort", onAbort)
-  }
 }
 
 export interface TimeLimit {
