@@ -81,24 +81,39 @@ const packages = [
     comments,
     codeSplitting: {
       groups: [
-        // Every file takes time at the start: `import "superstep"` loads these two and little more. The first one has
-        // nothing of Node's in it. Declarations are left where they are.
+        // Every file and every line takes time at the start: `import "superstep"` loads these two files and little more, and
+        // they have little that it does not need. The first one has nothing of Node's in it.
         {
           name: "core",
-          test: /[\\/]src[\\/](?:(?:core|text|runtime[\\/]ports(?![\\/]private-file))[\\/][^\\/]+|protocol[\\/](?:event-filter|fold-event|fold-workflow|internal|outline|run-view))(?<!\.d)\.ts$/,
+          test: sources(
+            "core",
+            "protocol/(?:event-filter|fold-event|fold-workflow|internal|outline|run-view)",
+            "runtime/ports(?!/private-file)",
+            "text/(?:cells|nearest)",
+          ),
           priority: 2,
         },
         {
           name: "engine",
-          test: /[\\/]src[\\/](?:builder|diagrams|history|runtime(?![\\/]ports)|schedules(?![\\/](?:internal|times))|service|stores[\\/]memory)[^\\/]*[\\/.].+(?<!\.d)\.ts$/,
+          test: sources(
+            "builder",
+            "diagrams/(?:author-nodes|diagram|languages)",
+            "history/(?:excerpts|fork-options|loaded-on-use|print-replay|run-past)",
+            "runtime(?!/ports)",
+            "schedules/(?:schedule|spec)",
+            "service",
+            "stores/memory[a-z-]*",
+          ),
           priority: 1,
         },
+        // What looks at the past is loaded at once.
+        { name: "history", test: sources("history") },
         // A chunk of its own, because reports, which are loaded on use, need it. If they imported the definitions for it,
         // esbuild would put off loading zod with them, and run other users of zod before it
         // (tests/packages/imported.long.test.ts).
         {
           name: "for-reports",
-          test: /[\\/]patterns[\\/](?:failures|research[\\/]search-key)\.ts$/,
+          test: sources("patterns/(?:failures|research/search-key)"),
         },
       ],
     },
@@ -161,6 +176,12 @@ function completeDeclarations(_: Rolldown.NormalizedOutputOptions, bundle: Rolld
     const isDisposable = /\[Symbol\.(?:asyncD|d)ispose\]/.test(code)
     chunk.code = isDisposable ? `/// <reference lib="esnext.disposable" />\n${code}` : code
   }
+}
+
+/** Matches source files by their paths below `src`, without `.ts`, and those in folders. Declarations stay where they are. */
+function sources(...paths: readonly string[]): RegExp {
+  const separated = paths.join("|").replaceAll("/", "[\\\\/]")
+  return new RegExp(`[\\\\/]src[\\\\/](?:${separated})(?:[\\\\/].+)?(?<!\\.d)\\.ts$`)
 }
 
 function entriesOf(directory: string): Record<string, string> {

@@ -12,5 +12,6 @@ export {
   type Shape,
   wrap,
 } from "./diagram.ts"
+export { toDot, toMermaid } from "./languages.ts"
 export { untangle } from "./layers.ts"
-export { type TextOptions, toDot, toMermaid, toText } from "./text.ts"
+export { type TextOptions, toText } from "./text.ts"

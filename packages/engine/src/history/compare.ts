@@ -31,10 +31,6 @@ const PARTS: readonly ((record: RunRecord) => Parts)[] = [
   ({ view }) => new Map([["error", view.error && { code: view.error.code, message: view.error.message }]]),
 ]
 
-/**
- * In execution order: inputs, messages of nodes, answers, state, outputs and errors; not times or costs. Rejects with
- * RUN_UNKNOWN.
- */
 export async function compareRuns(store: Store, a: RunId, b: RunId): Promise<readonly RunDifference[]> {
   const [one, other] = [await recordOf(store, a), await recordOf(store, b)]
   return PARTS.flatMap((part) => differences(part(one), part(other)))

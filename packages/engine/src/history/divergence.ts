@@ -15,8 +15,8 @@ import type {
 } from "../core/index.ts"
 import { canonicalJson } from "../core/internal.ts"
 import type { FoldedFrame, FoldedRecord } from "../runtime/internal.ts"
-import { isInPair } from "../text/index.ts"
 import { isRetried } from "./checkpoints.ts"
+import { excerpt, excerpts } from "./excerpts.ts"
 import { type Journal, JournalWalk } from "./journal-walk.ts"
 import { callOf } from "./recorded-run.ts"
 
@@ -232,21 +232,6 @@ function shown(value: Json): string {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`
-}
-
-/** Two strings that differ, cut to the part around the first difference. */
-export function excerpts(before: string, after: string, most: number): [before: string, after: string] {
-  if (before.length <= most && after.length <= most) return [before, after]
-  let same = 0
-  while (same < before.length && before[same] === after[same]) same++
-  const from = Math.max(0, same - Math.floor(most / 3))
-  return [excerpt(before, from, most), excerpt(after, from, most)]
-}
-
-function excerpt(text: string, from: number, most: number): string {
-  const start = isInPair(text, from) ? from - 1 : from
-  const end = isInPair(text, from + most) ? from + most - 1 : from + most
-  return `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`
 }
 
 // The outcome of a run, task by task, for comparing two runs of a workflow. Attempts and times are ignored.

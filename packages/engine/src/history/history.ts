@@ -96,7 +96,6 @@ export interface PendingTask {
   readonly waits: readonly Wait[]
 }
 
-/** Rejects with RUN_UNKNOWN, and with PATH_UNKNOWN if the run has no such sub-workflow. */
 export async function history(store: Store, runId: RunId, options: HistoryOptions = {}): Promise<RunHistory> {
   const journal = await readJournal(store, runId)
   const row = await store.run(runId)
@@ -312,7 +311,6 @@ export class AskedRequests {
   }
 }
 
-/** The events after that number so far; `run.events` continues from there. Rejects with RUN_UNKNOWN. */
 export async function pastEvents(
   store: Pick<Store, "read" | "graph" | "thread">,
   runId: RunId,

@@ -4,7 +4,8 @@
  */
 import { addUsage, type NodeId, type RunId, type TaskId, type Usage } from "../core/index.ts"
 import type { Store } from "../runtime/index.ts"
-import { type Point, seqOfPoint } from "./fork.ts"
+import { seqOfPoint } from "./fork.ts"
+import type { Point } from "./fork-options.ts"
 import { JournalWalk, readJournal } from "./journal-walk.ts"
 
 export interface Ledger {
@@ -33,7 +34,6 @@ export interface LedgerEffect {
   readonly usage?: Usage | undefined
 }
 
-/** Rejects with RUN_UNKNOWN, and like `fork` if the run has no such point. */
 export async function ledger(store: Store, runId: RunId, at: Point): Promise<Ledger> {
   const journal = await readJournal(store, runId)
   const seq = seqOfPoint(journal, at)

@@ -6,7 +6,8 @@ import { type Json, type NodeId, type RunId, type Send, SuperstepError, type Tas
 import { canonicalJson } from "../core/internal.ts"
 import type { Store } from "../runtime/index.ts"
 import type { FoldedRecord } from "../runtime/internal.ts"
-import { type Point, seqOfPoint } from "./fork.ts"
+import { seqOfPoint } from "./fork.ts"
+import type { Point } from "./fork-options.ts"
 import { checkSeq, type HistoryOptions, summarizeFrame } from "./history.ts"
 import { eventsOf, JournalWalk, readJournal } from "./journal-walk.ts"
 
@@ -50,7 +51,6 @@ export interface TaskSource {
   readonly steps: readonly string[]
 }
 
-/** Rejects with RUN_UNKNOWN, PATH_UNKNOWN, UNKNOWN_CHANNEL, or OUTPUT_MISSING. */
 export async function provenance(
   store: Store,
   runId: RunId,

@@ -62,7 +62,6 @@ export interface ExplainedEdge {
   readonly condition?: RouteDecision | undefined
 }
 
-/** Rejects with RUN_UNKNOWN, PATH_UNKNOWN, or TASK_UNKNOWN if the run has no such task. */
 export async function why(
   store: Store,
   runId: RunId,
