@@ -49,20 +49,21 @@ export function scoresOf(query: string, texts: readonly string[]): number[] {
   )
 }
 
-const STOP_WORDS = new Set(
-  wordsOf(
-    "a an the and or but if then else of in on at by to from for with without into onto as is are was were be been being " +
-      "am do does did done has have had having will would shall should can could may might must not no nor so than that " +
-      "this these those there here it its itself he she him her his hers they them their theirs we us our ours you your " +
-      "yours i me my mine what which who whom whose when where why how all any both each few more most other some such " +
-      "only own same too very just also about please tell give let make s t d ll m o re ve get got want need like know " +
-      "hi hello one much many long often",
-  ),
-)
+const STOP_WORDS =
+  "a an the and or but if then else of in on at by to from for with without into onto as is are was were be been being " +
+  "am do does did done has have had having will would shall should can could may might must not no nor so than that " +
+  "this these those there here it its itself he she him her his hers they them their theirs we us our ours you your " +
+  "yours i me my mine what which who whom whose when where why how all any both each few more most other some such " +
+  "only own same too very just also about please tell give let make s t d ll m o re ve get got want need like know " +
+  "hi hello one much many long often"
+
+let stopWords: ReadonlySet<string> | undefined
 
 /** The distinct words that carry meaning, in order. */
 export function tellingWords(text: string): string[] {
-  return [...new Set(wordsOf(text))].filter((word) => !STOP_WORDS.has(word))
+  stopWords ??= new Set(wordsOf(STOP_WORDS))
+  const known = stopWords
+  return [...new Set(wordsOf(text))].filter((word) => !known.has(word))
 }
 
 /** `getUserName`, `get_user-name` → `get User Name`. */

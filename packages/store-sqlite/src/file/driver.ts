@@ -74,8 +74,26 @@ const LIBSQL = { name: "libsql", neededBy: `SQLite on Node ${process.versions.no
 
 /** Throws where it is not installed, or has no build for the platform. */
 export function libsql(): Driver {
-  const Libsql = requireOptional<DatabaseClass>(LIBSQL, requireFrom(import.meta.url))
+  const load = () => requireOptional<DatabaseClass>(LIBSQL, requireFrom(import.meta.url))
+  const Libsql = withoutReport(load) ?? load()
   return (path) => withLists(new Libsql(path))
+}
+
+/**
+ * libsql needs to know the C library of the system. It asks for Node's diagnostic report, which takes several milliseconds, and
+ * for Node's program, which takes none: only the second one gets an answer here. Undefined if that does not do.
+ */
+function withoutReport<T>(load: () => T): T | undefined {
+  const { report } = process
+  const { getReport } = report
+  report.getReport = () => ({})
+  try {
+    return load()
+  } catch {
+    return undefined
+  } finally {
+    report.getReport = getReport
+  }
 }
 
 /** libsql takes the values of a statement in one array too, which saves it a copy, and a lone null or bytes its meaning. */
