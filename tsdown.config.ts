@@ -18,6 +18,16 @@ const parsersAsModules = {
   },
 } satisfies Rolldown.Plugin
 
+/** Commander loads the module for programs that are commands of their own. The command has none of these. */
+const commanderWithoutPrograms = {
+  name: "commander-without-programs",
+  transform(code: string, id: string) {
+    if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return null
+    const load = "require('node:child_process')"
+    return code.replace(`const childProcess = ${load};`, "").replaceAll("childProcess.", `${load}.`)
+  },
+} satisfies Rolldown.Plugin
+
 /** TypeScript 7 itself, which writes the declarations in a fraction of the time. `npm run types` has checked them. */
 const compiler = join(
   dirname(
@@ -158,6 +168,7 @@ const whole = {
   outputOptions: { codeSplitting: false, comments },
   plugins: [
     parsersAsModules,
+    commanderWithoutPrograms,
     licensesAs("whole.licenses.txt"),
     { name: "for-code-cache", generateBundle: forCodeCache },
   ],

@@ -42,23 +42,25 @@ const matchedShape = z.array(
 
 const hooksList = z.array(hookShape)
 
+const ignoredShape = jsonShape.optional()
+
 /** Events of other tools without a counterpart: their hooks are left out with a warning. */
 const unsupportedEvents = {
-  permission_request: jsonShape.optional(),
-  user_prompt_submit: jsonShape.optional(),
-  turn_start: jsonShape.optional(),
-  turn_end: jsonShape.optional(),
-  before_llm_call: jsonShape.optional(),
-  after_llm_call: jsonShape.optional(),
-  tool_response_transform: jsonShape.optional(),
-  pre_compact: jsonShape.optional(),
-  before_compaction: jsonShape.optional(),
-  after_compaction: jsonShape.optional(),
-  subagent_stop: jsonShape.optional(),
-  on_agent_switch: jsonShape.optional(),
-  on_session_resume: jsonShape.optional(),
-  on_error: jsonShape.optional(),
-  on_max_iterations: jsonShape.optional(),
+  permission_request: ignoredShape,
+  user_prompt_submit: ignoredShape,
+  turn_start: ignoredShape,
+  turn_end: ignoredShape,
+  before_llm_call: ignoredShape,
+  after_llm_call: ignoredShape,
+  tool_response_transform: ignoredShape,
+  pre_compact: ignoredShape,
+  before_compaction: ignoredShape,
+  after_compaction: ignoredShape,
+  subagent_stop: ignoredShape,
+  on_agent_switch: ignoredShape,
+  on_session_resume: ignoredShape,
+  on_error: ignoredShape,
+  on_max_iterations: ignoredShape,
 }
 
 export const hooksShape = z
