@@ -9,6 +9,7 @@ const MODULES: Readonly<Record<string, string>> = {
   yaml: "browser/index.js",
   "jsonc-parser": "lib/esm/main.js",
 }
+const CEL_ON_USE = "\0cel-on-use"
 const parsersAsModules = {
   name: "parsers-as-modules",
   resolveId(id: string) {
@@ -25,6 +26,18 @@ const commanderWithoutPrograms = {
     if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return null
     const load = "require('node:child_process')"
     return code.replace(`const childProcess = ${load};`, "").replaceAll("childProcess.", `${load}.`)
+  },
+} satisfies Rolldown.Plugin
+
+/** The parser of conditions fills its tables when it is loaded, and most definitions have no condition. */
+const celOnUse = {
+  name: "cel-on-use",
+  resolveId(id: string, importer: string | undefined) {
+    return id === "@marcbachmann/cel-js" && importer !== CEL_ON_USE ? CEL_ON_USE : null
+  },
+  load(id: string) {
+    if (id !== CEL_ON_USE) return null
+    return `let cel; export const parse = (text) => (cel ??= require("@marcbachmann/cel-js")).parse(text)`
   },
 } satisfies Rolldown.Plugin
 
@@ -169,6 +182,7 @@ const whole = {
   plugins: [
     parsersAsModules,
     commanderWithoutPrograms,
+    celOnUse,
     licensesAs("whole.licenses.txt"),
     { name: "for-code-cache", generateBundle: forCodeCache },
   ],
