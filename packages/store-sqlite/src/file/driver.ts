@@ -84,7 +84,8 @@ export function libsql(): Driver {
  * for Node's program, which takes none: only the second one gets an answer here. Undefined if that does not do.
  */
 function withoutReport<T>(load: () => T): T | undefined {
-  const { report } = process
+  const report: typeof process.report | undefined = process.report
+  if (report === undefined) return undefined
   const { getReport } = report
   report.getReport = () => ({})
   try {
