@@ -17,6 +17,8 @@ export function removeAllFolders() {
   removeFolder(dataFolder)
 }
 
+/** Without what SQLite shares between open connections: that is memory, and its file goes with the last process. */
 export function folderBytes(folder) {
-  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  const names = readdirSync(folder).filter((name) => !name.endsWith("-shm"))
+  return names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
 }
