@@ -42,7 +42,7 @@ export function admitItems(m: MachineState, map: MapRun): void {
     task.map = map
     if (map.traces !== undefined) extrasOf(task).traces = map.traces
     map.active++
-    m.tasks.set(task.id, task)
+    m.tasks.add(task)
     admitToRun(m, task)
   }
 }

@@ -132,7 +132,7 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   for (const [agent, used] of snapshot.usageByAgent ?? [])
     m.usageByAgent = putEntry(m.usageByAgent, agent, used)
   for (const map of snapshot.maps) m.maps = putEntry(m.maps, map.id, mapIn(graph, map))
-  for (const task of snapshot.tasks) m.tasks.set(task.id, taskIn(m, task))
+  for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
   for (const [agent, calls] of snapshot.lostCallsByAgent ?? [])

@@ -1,19 +1,12 @@
 /** The state of a machine: plain records that only the machine writes, in place, and the effects of an entry. */
 
 import type { AgentChanges } from "./agent-change.ts"
-import {
-  type Fifo,
-  NO_ENTRIES,
-  NO_ITEMS,
-  NO_MEMBERS,
-  putEntry,
-  removeEntry,
-  SmallMap,
-} from "./collections.ts"
+import { type Fifo, NO_ENTRIES, NO_ITEMS, NO_MEMBERS, putEntry, removeEntry } from "./collections.ts"
 import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { MachineEvent } from "./events.ts"
 import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
+import { IdTable } from "./id-table.ts"
 import type { NodeId, RequestId, RunId, SignalId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type {
@@ -254,7 +247,7 @@ export class MachineState {
   superstep = 0
   nextTask: TaskId = 1
   /** Those that have not ended, in order of creation. */
-  readonly tasks: SmallMap<TaskId, Task> = new SmallMap()
+  readonly tasks: IdTable<Task> = new IdTable()
   /** By node index: visits, tasks that have a place, and rarely needed state. */
   readonly visits: number[]
   readonly active: number[]

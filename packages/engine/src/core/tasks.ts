@@ -32,7 +32,7 @@ export function addFirstTask(m: MachineState, target: GraphNode, value: Json): T
 
 function enter(m: MachineState, task: Task): void {
   countVisits(m, task.node, 1)
-  m.tasks.set(task.id, task)
+  m.tasks.add(task)
   m.open++
   m.next = pushSized(m.next, task)
 }
