@@ -59,10 +59,13 @@ export class Guard {
    * Starts the agent's time limit, if it has one. The start is recorded, so a restart does not extend it. The deadline
    * fires with `signal` or when the time is up; the caller closes it.
    */
-  async begin(ctx: Context, signal: AbortSignal): Promise<Deadline | undefined> {
-    if (this.#seconds === undefined) return undefined
+  begin(ctx: Context, signal: AbortSignal): Promise<Deadline> | undefined {
+    return this.#seconds === undefined ? undefined : this.#begun(this.#seconds, ctx, signal)
+  }
+
+  async #begun(seconds: number, ctx: Context, signal: AbortSignal): Promise<Deadline> {
     const began = await ctx.step(`began:${this.agent}`, () => ctx.clock.now())
-    this.#end = began + this.#seconds * 1_000
+    this.#end = began + seconds * 1_000
     this.#deadline = this.#end - this.#reserve * 1_000
     const deadline = new Deadline(signal, ctx.clock)
     deadline.set(Math.max(0, this.#deadline - ctx.clock.now()), () => this.#timeUp())
@@ -104,12 +107,13 @@ export class Guard {
   /** A limit in US dollars cannot limit a call with an unknown price. */
   checkPrice({ unpricedCalls = 0 }: Usage): void {
     if (unpricedCalls === 0) return
-    const bounds = { limits: this.#limits, budget: this.#budget }
-    const found = Object.entries(bounds).find(
-      ([, { usd, allowUnpriced }]) => usd !== undefined && !allowUnpriced,
-    )
-    if (found === undefined) return
-    const text = `${found[0]}.usd of agent "${this.agent}" cannot be enforced: the price of the model is unknown`
+    this.#checkPriced("limits", this.#limits)
+    this.#checkPriced("budget", this.#budget)
+  }
+
+  #checkPriced(option: "limits" | "budget", { usd, allowUnpriced }: Budget): void {
+    if (usd === undefined || allowUnpriced) return
+    const text = `${option}.usd of agent "${this.agent}" cannot be enforced: the price of the model is unknown`
     throw new SuperstepError("BUDGET_UNPRICED", text, { retryable: false, fatal: true })
   }
 

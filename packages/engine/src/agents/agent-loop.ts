@@ -367,10 +367,12 @@ class AgentConversation {
     const checked = checkFiles(this.#core, this.#input)
     if (checked !== undefined) await checked
     let speaker = await this.#enter(this.#first())
-    await this.#checkInput(false)
+    if (this.#core.options.guardrails !== undefined) await this.#checkInput(false)
     for (;;) {
       for (const guard of this.#guards) guard.turn()
-      const { reply, active, retry } = await this.#guarded(() => this.#ask(speaker))
+      const isGuarded = this.#steps.length === 0 && this.#core.options.guardrails !== undefined
+      const asked = isGuarded ? this.#guarded(() => this.#ask(speaker)) : this.#ask(speaker)
+      const { reply, active, retry } = await asked
       const calls = toolCallsOf(reply)
       if (retry !== undefined) {
         this.#secrets.endCalls()
@@ -401,8 +403,9 @@ class AgentConversation {
           const answer = await reader.readFinal(direct.value, `tool "${direct.tool}"`, speaker.core)
           return await this.#checked(speaker, answer)
         }
+        const { stopWhen } = speaker.core.options
         if (next !== undefined) speaker = await this.#handOver(speaker, next)
-        else if (await shouldStop(speaker.core.options.stopWhen, speaker.about(this.#steps.length))) {
+        else if (stopWhen && (await shouldStop(stopWhen, speaker.about(this.#steps.length)))) {
           return await this.#checked(speaker, await reader.readFinal(textOf(reply), "stopWhen", speaker.core))
         }
         continue
@@ -429,8 +432,7 @@ class AgentConversation {
   /** Makes the first model call in parallel with its guardrails; later calls have none. */
   async #guarded<T>(ask: () => Promise<T>): Promise<T> {
     const { guardrails } = this.#core.options
-    const isFirst = this.#steps.length === 0
-    if (!isFirst || !guardrailsOn(guardrails, "input").some(({ parallel }) => parallel)) return await ask()
+    if (!guardrailsOn(guardrails, "input").some(({ parallel }) => parallel)) return await ask()
     const { signal } = this.#scope
     try {
       return await inParallel(
@@ -465,8 +467,9 @@ class AgentConversation {
       const { limits, budget, onLimit } = core.options
       const guard = new Guard(core.name, limits, budget, onLimit === "answer")
       this.#guards.push(guard)
-      const deadline = await guard.begin(ctx, this.#scope.signal)
-      if (deadline !== undefined) {
+      const beginning = guard.begin(ctx, this.#scope.signal)
+      if (beginning !== undefined) {
+        const deadline = await beginning
         this.#deadlines.push(deadline)
         this.#scope.signal = deadline.signal
       }
@@ -477,9 +480,17 @@ class AgentConversation {
     const about = (step: number) => ({ agent: core.name, step, input: this.#input, steps: this.#steps, ctx })
     const more = core.hooks === undefined ? "" : await this.#visits.begin(core.hooks, about(0))
     const system = await systemPrompt(core, tools, this.#input, ctx, more, handoff)
-    const { guards, secrets } = { guards: this.#guards, secrets: this.#secrets }
-    this.#speaker = { core, tools, system, scope: this.#scope, guards, secrets, about }
-    return this.#speaker
+    const speaker = {
+      core,
+      tools,
+      system,
+      scope: this.#scope,
+      guards: this.#guards,
+      secrets: this.#secrets,
+      about,
+    }
+    this.#speaker = speaker
+    return speaker
   }
 
   /** The agent of this node; or, with `continueWith: "last"`, the one that spoke last in the thread. */

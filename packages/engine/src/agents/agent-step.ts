@@ -66,8 +66,7 @@ export async function agentStep(speaker: ActiveAgent, request: StepRequest): Pro
   const { messages, ids, responseFormat } = request
   const info = speaker.about(request.number)
   const loaded = loadedTools(speaker.tools, messages)
-  const chosen =
-    hooks && (await hooks.prepareStep({ ...info, messages, tools: [...loaded.byName.keys()] }))
+  const chosen = hooks && (await hooks.prepareStep({ ...info, messages, tools: [...loaded.byName.keys()] }))
   const plan = withToolModel(chosen ?? OWN_PLAN, speaker.tools, info.steps)
   const active = { ...speaker, about: () => info, tools: plannedTools(core.name, loaded, plan) }
   const { instructions } = plan
@@ -177,8 +176,7 @@ export async function fittingStep(
 ): Promise<FittingReply> {
   const { tokens } = request
   try {
-    const step = await agentStep(speaker, request)
-    return { tokens, asked: step.modelWasCalled ? 1 : 0, ...step }
+    return fittingReply(await agentStep(speaker, request), tokens, 0)
   } catch (error) {
     if (!isSuperstepError(error, "CONTEXT_OVERFLOW")) throw error
     const { core, tools, scope } = speaker
@@ -187,7 +185,11 @@ export async function fittingStep(
     const text = `The prompt of agent "${core.name}" is too long for its model. It continues with the newest part of the conversation.`
     scope.ctx.log("warn", text, { tokens: half })
     const shorter = { ...request, messages: await compact(), tokens: half, asked: request.asked + 1 }
-    const step = await agentStep(speaker, shorter)
-    return { tokens: half, asked: step.modelWasCalled ? 2 : 1, ...step }
+    return fittingReply(await agentStep(speaker, shorter), half, 1)
   }
+}
+
+function fittingReply(step: StepReply, tokens: number | undefined, askedBefore: number): FittingReply {
+  const { reply, active, modelWasCalled, retry } = step
+  return { reply, active, modelWasCalled, retry, tokens, asked: askedBefore + (modelWasCalled ? 1 : 0) }
 }

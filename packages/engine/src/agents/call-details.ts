@@ -16,13 +16,22 @@ const MAX_TEXT = 32_000
 type Part = { readonly [name: string]: Json }
 
 /** What a task has recorded of its calls. After a restart it is recorded again. */
-interface TaskRecord {
-  instructions: string
+class TaskRecord {
+  instructions = ""
   /** Parts without keys, by their JSON: an agent sends the same ones with every call. */
-  readonly masked: Map<string, Part | undefined>
+  readonly masked = new Map<string, Part | undefined>()
 }
 
 const records = new WeakMap<Context, TaskRecord>()
+
+function recordOf(ctx: Context): TaskRecord {
+  let record = records.get(ctx)
+  if (record === undefined) {
+    record = new TaskRecord()
+    records.set(ctx, record)
+  }
+  return record
+}
 
 export class CallDetails {
   readonly #ctx: Context
@@ -52,10 +61,13 @@ export class CallDetails {
     const { prompt, tools, toolChoice, responseFormat, ...settings } = this.#asked
     const system: string[] = []
     for (const { role, content } of prompt) if (role === "system") system.push(content)
-    const task = records.get(this.#ctx) ?? { instructions: "", masked: new Map() }
-    records.set(this.#ctx, task)
-    const instructions = newInstructions(task, system.join("\n\n"))
-    const shown = instructions === undefined ? {} : maskedOnce({ instructions }, task)
+    let read: SecretMask | undefined
+    const mask = () => {
+      read ??= secretMask()
+      return read
+    }
+    const instructions = newInstructions(this.#ctx, system.join("\n\n"))
+    const shown = instructions === undefined ? {} : maskedOnce({ instructions }, this.#ctx, mask)
     const request = maskedOnce(
       {
         tools: tools?.map(({ name }) => name),
@@ -64,11 +76,14 @@ export class CallDetails {
           responseFormat?.type === "json" ? { type: "json", name: responseFormat.name } : undefined,
         ...settings,
       },
-      task,
+      this.#ctx,
+      mask,
     )
     const ended =
-      finish === undefined || finish.length < MIN_MASKED ? { finish } : maskedOnce({ finish }, task)
-    const named = id === undefined || id.length > MAX_TEXT ? undefined : secretMask()(id)
+      finish === undefined || finish.length < MIN_MASKED
+        ? { finish }
+        : maskedOnce({ finish }, this.#ctx, mask)
+    const named = id === undefined || id.length > MAX_TEXT ? undefined : mask()(id)
     if (shown === undefined || request === undefined || ended === undefined) return undefined
     return {
       request: { messages: prompt.length - system.length, ...shown, ...request },
@@ -77,8 +92,10 @@ export class CallDetails {
   }
 }
 
-function newInstructions(task: TaskRecord, text: string): string | undefined {
-  if (text === task.instructions) return undefined
+function newInstructions(ctx: Context, text: string): string | undefined {
+  // Most agents without instructions never had any, and need no record.
+  const task = text === "" ? records.get(ctx) : recordOf(ctx)
+  if (task === undefined || text === task.instructions) return undefined
   task.instructions = text
   if (text === "") return undefined
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
@@ -89,11 +106,12 @@ const known = new WeakMap<SecretMask, Map<string, Part | undefined>>()
 const MAX_KNOWN = 100
 
 /** Reading the environment takes longer than the rest, so it is read only for what the task has not recorded yet. */
-function maskedOnce(value: object, task: TaskRecord): Part | undefined {
+function maskedOnce(value: object, ctx: Context, maskOf: () => SecretMask): Part | undefined {
   const text = JSON.stringify(value)
   if (text === "{}") return {}
+  const task = recordOf(ctx)
   if (task.masked.has(text)) return task.masked.get(text)
-  const mask = secretMask()
+  const mask = maskOf()
   const parts = known.get(mask) ?? new Map<string, Part | undefined>()
   known.set(mask, parts)
   const part = parts.has(text) ? parts.get(text) : masked(value, mask)

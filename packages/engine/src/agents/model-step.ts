@@ -53,6 +53,8 @@ interface ModelTurn {
   readonly isFinal?: boolean | undefined
 }
 
+type Asked = Omit<ModelCall, "caller">
+
 /** Makes the model call of a turn. */
 export function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelReply> {
   const { core, tools, scope, guards, secrets } = active
@@ -61,6 +63,10 @@ export function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelRe
   const isLive = core.options.stream !== false && scope.ctx.isWatched
   const send = isLive ? deltaSender(active, turn) : undefined
   const live = send !== undefined && hasSecrets ? new LiveReply(send, tools.byName, secrets) : undefined
+  const asked: Asked = { ...core.options.settings, ...turn.settings, prompt }
+  if (tools.offered !== undefined) asked.tools = tools.offered
+  if (toolChoice !== undefined) asked.toolChoice = toolChoice
+  if (responseFormat !== undefined) asked.responseFormat = responseFormat
   return modelStep<ModelReply>({
     name: "model",
     core,
@@ -68,14 +74,7 @@ export function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelRe
     guards,
     isFinal: turn.isFinal,
     models: turn.models ?? core.models,
-    asked: {
-      ...core.options.settings,
-      ...turn.settings,
-      prompt,
-      ...(tools.offered === undefined ? {} : { tools: tools.offered }),
-      ...(toolChoice === undefined ? {} : { toolChoice }),
-      ...(responseFormat === undefined ? {} : { responseFormat }),
-    },
+    asked,
     onDelta: live === undefined ? send : (delta) => live.take(delta),
     keep(reply) {
       const unique = withUniqueIds(reply, ids)
@@ -150,7 +149,7 @@ interface ModelStep<T extends Recorded> extends Pick<ActiveAgent, "core" | "scop
   readonly name: "model" | "summary" | "generate"
   readonly isFinal?: boolean | undefined
   readonly models: LoadModels
-  readonly asked: Omit<ModelCall, "caller">
+  readonly asked: Asked
   readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
   /** The reply as it is recorded. */
   keep(reply: ModelReply): T

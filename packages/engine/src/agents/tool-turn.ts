@@ -203,12 +203,7 @@ async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<Too
 /** The arguments of a call; undefined if they were secret and are lost. */
 type KnownArgs = { readonly args: unknown } | undefined
 
-function recordedCall(
-  turn: ToolTurn,
-  tool: Tool,
-  call: ToolCall,
-  known: KnownArgs,
-): Promise<ToolOutcome> {
+function recordedCall(turn: ToolTurn, tool: Tool, call: ToolCall, known: KnownArgs): Promise<ToolOutcome> {
   const { core, scope } = turn.active
   const run = async (paid: PaidStep): Promise<ToolOutcome> => {
     if (known === undefined) return lost(tool, paid.mayHaveRun)

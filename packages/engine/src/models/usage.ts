@@ -86,16 +86,15 @@ export function modelReservation(
     if (cost === undefined) unpricedCalls = 1
     else usd = Math.max(usd ?? 0, cost)
   }
-  return {
-    inputTokens,
-    outputTokens,
-    modelCalls: 1,
-    ...(usd !== undefined && { usd }),
-    // A model without a known price may be the one that answers.
-    ...((usd === undefined || unpricedCalls > 0) && { unpricedCalls: 1 }),
-    estimatedCalls: 1,
-  }
+  const usage: MutableUsage = { inputTokens, outputTokens, modelCalls: 1 }
+  if (usd !== undefined) usage.usd = usd
+  // A model without a known price may be the one that answers.
+  if (usd === undefined || unpricedCalls > 0) usage.unpricedCalls = 1
+  usage.estimatedCalls = 1
+  return usage
 }
+
+type MutableUsage = { -readonly [Counter in keyof Usage]: Usage[Counter] }
 
 /** Settings come from the user unchecked: a value that is not a positive number sets no limit. */
 function maxReply(model: Model, call: ModelCall): number {
@@ -175,16 +174,15 @@ function counted(
 ): Usage {
   const tokens = { input: input ?? estimateInput(call), output: output ?? estimate(), cacheRead, cacheWrite }
   const usd = prices.cost(model, tokens)
-  return {
-    inputTokens: tokens.input,
-    outputTokens: tokens.output,
-    ...(cacheRead ? { cachedInputTokens: cacheRead } : {}),
-    ...(cacheWrite ? { cacheWriteTokens: cacheWrite } : {}),
-    ...(reasoning ? { reasoningTokens: reasoning } : {}),
-    modelCalls: 1,
-    ...(usd === undefined ? { unpricedCalls: 1 } : { usd }),
-    ...(input === undefined || output === undefined ? { estimatedCalls: 1 } : {}),
-  }
+  const usage: MutableUsage = { inputTokens: tokens.input, outputTokens: tokens.output }
+  if (cacheRead) usage.cachedInputTokens = cacheRead
+  if (cacheWrite) usage.cacheWriteTokens = cacheWrite
+  if (reasoning) usage.reasoningTokens = reasoning
+  usage.modelCalls = 1
+  if (usd === undefined) usage.unpricedCalls = 1
+  else usage.usd = usd
+  if (input === undefined || output === undefined) usage.estimatedCalls = 1
+  return usage
 }
 
 /** The total, or the sum of its parts if only these are reported. */

@@ -327,13 +327,10 @@ export function replyOf(model: Model, call: ModelCall, answer: Answer, prices: P
   const name = modelName(model)
   const content = replyParts(answer.content)
   const metadata = metadataOf(answer)
-  return {
-    content,
-    finish: finishOf(answer.finishReason, content),
-    model: name,
-    usage: usageOf(name, call, content, answer.usage, prices),
-    ...(metadata === undefined ? {} : { metadata }),
-  }
+  const finish = finishOf(answer.finishReason, content)
+  const usage = usageOf(name, call, content, answer.usage, prices)
+  const reply = { content, finish, model: name, usage }
+  return metadata === undefined ? reply : { ...reply, metadata }
 }
 
 /** Providers share only a few finish reasons; the raw reason distinguishes the others. */
@@ -359,58 +356,52 @@ function replyParts(content: readonly LanguageModelV3Content[]): ReplyPart[] {
 function replyPart(part: LanguageModelV3Content, ids: Set<string>): ReplyPart | undefined {
   switch (part.type) {
     case "text":
-      return part.text === "" ? undefined : { type: "text", text: part.text, ...providerMetadata(part) }
+      return part.text === "" ? undefined : withMetadata({ type: "text", text: part.text }, part)
     case "reasoning": {
       // Empty reasoning may have metadata that the provider expects back.
       if (part.text === "" && part.providerMetadata === undefined) return undefined
-      return { type: "reasoning", text: part.text, ...providerMetadata(part) }
+      return withMetadata({ type: "reasoning", text: part.text }, part)
     }
     case "tool-call": {
       if (part.providerExecuted === true) {
         const { toolCallId, toolName, input } = part
-        return {
-          type: "provider-call",
-          id: toolCallId,
-          name: toolName,
-          args: input,
-          ...providerMetadata(part),
-        }
+        return withMetadata({ type: "provider-call", id: toolCallId, name: toolName, args: input }, part)
       }
       const id = freshId(part.toolCallId, ids)
       // Some providers send an empty string for a call without arguments.
       const args = part.input.trim() === "" ? "{}" : part.input
-      return { type: "tool-call", id, name: part.toolName, args, ...providerMetadata(part) }
+      return withMetadata({ type: "tool-call", id, name: part.toolName, args }, part)
     }
     case "tool-result": {
       if (part.preliminary === true) return undefined
       const { toolCallId, toolName, isError } = part
-      return {
-        type: "provider-result",
-        id: toolCallId,
-        name: toolName,
-        result: plain(part.result) ?? null,
-        ...(isError === true && { isError }),
-        ...providerMetadata(part),
-      }
+      const result = plain(part.result) ?? null
+      const made = { type: "provider-result", id: toolCallId, name: toolName, result } as const
+      return withMetadata(isError === true ? { ...made, isError } : made, part)
     }
     case "file":
       return { type: "file", mediaType: part.mediaType, data: base64(part.data) }
     case "source":
-      return {
-        type: "source",
-        id: part.id,
-        ...(part.title === undefined ? {} : { title: part.title }),
-        ...(part.sourceType === "url" ? { url: part.url } : {}),
-        ...providerMetadata(part),
-      }
+      return withMetadata(
+        {
+          type: "source",
+          id: part.id,
+          ...(part.title === undefined ? {} : { title: part.title }),
+          ...(part.sourceType === "url" ? { url: part.url } : {}),
+        },
+        part,
+      )
     default:
       return undefined
   }
 }
 
-function providerMetadata(part: { readonly providerMetadata?: unknown }): { providerMetadata?: Json } {
-  const data = plain(part.providerMetadata)
-  return data === undefined ? {} : { providerMetadata: data }
+function withMetadata(
+  made: Exclude<ReplyPart, { type: "file" }>,
+  from: { readonly providerMetadata?: unknown },
+): ReplyPart {
+  const data = plain(from.providerMetadata)
+  return data === undefined ? made : { ...made, providerMetadata: data }
 }
 
 function metadataOf({ providerMetadata, warnings }: Answer): Json | undefined {

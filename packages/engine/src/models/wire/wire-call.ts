@@ -34,11 +34,7 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
     options.providerOptions,
   )
   const { responseFormat, tools } = options
-  return {
-    ...options,
-    prompt: [...prompt],
-    ...wireSchemas(model, { responseFormat, tools, providerOptions }),
-  }
+  return { ...options, prompt, ...wireSchemas(model, { responseFormat, tools, providerOptions }) }
 }
 
 // The messages of a call in the form that its provider accepts. A conversation is plain data that any model may continue;
@@ -224,9 +220,9 @@ type ProviderOptions = LanguageModelV3CallOptions["providerOptions"]
  */
 function wireThinking(
   model: Model,
-  prompt: readonly Message[],
+  prompt: Message[],
   options: ProviderOptions,
-): { readonly prompt: readonly Message[]; readonly providerOptions: ProviderOptions } {
+): { readonly prompt: Message[]; readonly providerOptions: ProviderOptions } {
   const isOn = thinkingOf(options) ?? thinkingOf(settingsOf(model).providerOptions)
   if (interfaceOf(model) !== "messages" || isOn !== "enabled" || prompt.at(-1)?.role !== "tool") {
     return { prompt, providerOptions: options }
@@ -405,18 +401,17 @@ function wireSchemas(model: Pick<Model, "provider">, options: Options): SchemaOp
   const isJson = responseFormat?.type === "json" && responseFormat.schema !== undefined
   const answer = isJson ? wireSchema(responseFormat.schema as Json, isOpenAi ? limits : undefined) : undefined
   const enforcesTools = isOpenAi && ENFORCES_TOOLS.has(provider)
-  return {
-    ...(responseFormat !== undefined && { responseFormat }),
-    ...(isJson && { responseFormat: { ...responseFormat, schema: answer?.schema as JsonSchema } }),
-    ...(tools !== undefined && {
-      tools: tools.map((tool) =>
-        tool.type === "function" ? wireTool(tool, enforcesTools ? limits : undefined) : tool,
-      ),
-    }),
-    ...(isOpenAi && answer?.problem !== undefined
-      ? { providerOptions: notStrict(provider, providerOptions) }
-      : providerOptions !== undefined && { providerOptions }),
+  const wired: SchemaOptions = {}
+  if (isJson) wired.responseFormat = { ...responseFormat, schema: answer?.schema as JsonSchema }
+  else if (responseFormat !== undefined) wired.responseFormat = responseFormat
+  if (tools !== undefined) {
+    wired.tools = tools.map((tool) =>
+      tool.type === "function" ? wireTool(tool, enforcesTools ? limits : undefined) : tool,
+    )
   }
+  if (isOpenAi && answer?.problem !== undefined) wired.providerOptions = notStrict(provider, providerOptions)
+  else if (providerOptions !== undefined) wired.providerOptions = providerOptions
+  return wired
 }
 
 function isOpenAiLike(model: Pick<Model, "provider">): boolean {
