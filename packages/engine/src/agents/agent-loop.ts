@@ -257,8 +257,11 @@ class AgentConversation {
 
   async #answered(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
     try {
-      return await this.#traced()
+      const answer = await this.#loop()
+      this.#takenOver?.end()
+      return answer
     } catch (error) {
+      this.#takenOver?.end(error)
       if (!(error instanceof Tripped) || error.onTrip === "fail") throw error
       const { trip, onTrip } = error
       if ("answer" in onTrip) return await this.#answerWith(onTrip.answer, trip)
@@ -268,18 +271,6 @@ class AgentConversation {
     } finally {
       for (const deadline of this.#deadlines) deadline.close()
       for (const { end } of this.#opened) await end?.()
-    }
-  }
-
-  /** Runs an agent that took over, until it hands over in turn or the conversation ends. */
-  async #traced(): Promise<unknown> {
-    try {
-      const answer = await this.#loop()
-      this.#takenOver?.end()
-      return answer
-    } catch (error) {
-      this.#takenOver?.end(error)
-      throw error
     }
   }
 

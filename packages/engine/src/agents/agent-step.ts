@@ -129,7 +129,7 @@ export function stepOf(
     agent,
     model,
     text: textOf(reply),
-    reasoning: content.map((part) => (part.type === "reasoning" ? part.text : "")).join(""),
+    reasoning: reasoningOf(content),
     finishReason,
     usage,
     sources: content.filter((part) => part.type === "source"),
@@ -139,6 +139,12 @@ export function stepOf(
       return { id, name, args: readObject(args), result, ok: outcome.ok }
     }),
   }
+}
+
+function reasoningOf(content: ModelReply["content"]): string {
+  let reasoning = ""
+  for (const part of content) if (part.type === "reasoning") reasoning += part.text
+  return reasoning
 }
 
 export function reportOf(

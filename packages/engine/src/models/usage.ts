@@ -220,7 +220,7 @@ interface Request {
 const NOTHING: readonly ModelUsage[] = Object.freeze([])
 
 export class CallMeter {
-  readonly #dropped = new Map<string, Usage>()
+  #dropped: Map<string, Usage> | undefined
   #current: Request | undefined
 
   begin(request: Request): void {
@@ -237,12 +237,13 @@ export class CallMeter {
     const model = this.#current?.model
     this.#current = undefined
     if (model === undefined || usage === undefined) return
+    this.#dropped ??= new Map()
     this.#dropped.set(model, addUsage(this.#dropped.get(model) ?? {}, usage))
   }
 
   /** The usage of failed attempts, by model. */
   get dropped(): readonly ModelUsage[] {
-    if (this.#dropped.size === 0) return NOTHING
+    if (this.#dropped === undefined) return NOTHING
     return [...this.#dropped].map(([model, usage]) => ({ model, usage }))
   }
 

@@ -349,7 +349,12 @@ const REFUSED = new Set(["stop", "refusal", "end_turn"])
 
 function replyParts(content: readonly LanguageModelV3Content[]): ReplyPart[] {
   const ids = new Set<string>()
-  return content.flatMap((part) => replyPart(part, ids) ?? [])
+  const parts: ReplyPart[] = []
+  for (const part of content) {
+    const made = replyPart(part, ids)
+    if (made !== undefined) parts.push(made)
+  }
+  return parts
 }
 
 /** Undefined for empty text, and for preliminary results. */

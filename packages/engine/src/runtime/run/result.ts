@@ -118,7 +118,9 @@ export class AgentReports {
   }
 
   list(): readonly AgentReport[] {
-    return [...this.#byTask.values()].flatMap(({ reports }) => reports)
+    const all: AgentReport[] = []
+    for (const { reports } of this.#byTask.values()) all.push(...reports)
+    return all
   }
 }
 

@@ -157,9 +157,9 @@ export function ownUsage(usage: Usage): Usage {
 }
 
 export function ownSpent(spent: Iterable<SourcedUsage>): readonly SourcedUsage[] {
-  const owned = [...spent].map(({ usage, source }) =>
-    Object.freeze({ usage: ownUsage(usage), source: ownSource(source) }),
-  )
+  const owned: SourcedUsage[] = []
+  for (const { usage, source } of spent)
+    owned.push(Object.freeze({ usage: ownUsage(usage), source: ownSource(source) }))
   return Object.freeze(owned)
 }
 

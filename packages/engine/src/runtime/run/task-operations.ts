@@ -268,8 +268,8 @@ export class TaskOperations {
     const used = options.usage?.(result)
     const usage = used === undefined ? start.reserved : ownUsage(used)
     const source = usage === undefined ? undefined : ownSource(options.source?.(result))
-    const listed = ownSpent(options.also?.(result) ?? [])
-    const also = listed.length === 0 ? undefined : listed
+    const listed = options.also && ownSpent(options.also(result))
+    const also = listed?.length === 0 ? undefined : listed
     const at = host.now()
     const settles = start.reserved === undefined ? undefined : true
     const task = this.#task.id
