@@ -90,11 +90,17 @@ export function validateGraph(spec: GraphSpec): Findings {
   ) {
     return { problems, warnings: [] }
   }
-  const joins = new JoinChecks(spec)
-  problems.push(...unreachableNodes(spec), ...endlessCycles(spec), ...starvingJoins(spec, joins))
+  const joins = spec.edges.some(({ kind }) => kind === "fan-in") ? new JoinChecks(spec) : undefined
+  problems.push(...unreachableNodes(spec), ...endlessCycles(spec))
+  if (joins !== undefined) problems.push(...starvingJoins(spec, joins))
   return {
     problems,
-    warnings: [...selfLoops(spec), ...deadEnds(spec), ...lonelyConditions(spec), ...hungryJoins(spec, joins)],
+    warnings: [
+      ...selfLoops(spec),
+      ...deadEnds(spec),
+      ...lonelyConditions(spec),
+      ...(joins === undefined ? [] : hungryJoins(spec, joins)),
+    ],
   }
 }
 
