@@ -124,7 +124,7 @@ const packages = [
             "history/(?:excerpts|fork-options|loaded-on-use|print-replay|run-past)",
             "runtime(?!/ports)",
             "schedules/(?:schedule|spec)",
-            "service",
+            "service(?!/(?:enqueue|served-consumer))",
             "stores/memory[a-z-]*",
           ),
           priority: 1,

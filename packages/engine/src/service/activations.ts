@@ -12,6 +12,7 @@
  * A3 Activations of one run share one loop in this process.
  */
 import { graphData, type RunId, SuperstepError } from "../core/index.ts"
+import { loadModule } from "../core/internal.ts"
 import {
   type BroughtMail,
   type EndedRun,
@@ -42,7 +43,7 @@ import {
   runOver,
   startRun,
 } from "../runtime/internal.ts"
-import { type Order, place, runStartOf } from "./enqueue.ts"
+import type { Order } from "./enqueue.ts"
 import type { RuntimeProblem } from "./options.ts"
 import type { Programs } from "./programs.ts"
 import type { Sweeper } from "./sweeper.ts"
@@ -155,7 +156,8 @@ export class Activations implements RuntimeWorker {
 
   /** Has another process execute a new run: one that is only awaited is created there, any other here. */
   async begin(order: Order, demand: Demand): Promise<Begun> {
-    const begun = await this.#send(order, demand)
+    const { place, runStartOf } = await loadModule(() => import("./enqueue.ts"))
+    const begun = await this.#send(demand.isAwaited ? runStartOf(order) : undefined, demand)
     if (begun !== undefined) return begun
     const { keeper } = this.#options
     const runId = await place(keeper, order)
@@ -168,9 +170,8 @@ export class Activations implements RuntimeWorker {
    * Undefined if no process has created the run after a while, or as soon as somebody needs more than its result: create it, and what is
    * on its way joins it.
    */
-  async #send(order: Order, { isAwaited, more }: Demand): Promise<Begun | undefined> {
+  async #send(run: RunStart | undefined, { more }: Demand): Promise<Begun | undefined> {
     const { clock, keeper } = this.#options
-    const run = isAwaited ? runStartOf(order) : undefined
     const sent = run && keeper.visits?.start(run)
     if (run === undefined || sent === undefined) return undefined
     let cancel: (() => void) | undefined

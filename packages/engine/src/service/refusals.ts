@@ -47,3 +47,7 @@ export async function answerProblem(schema: Json, value: Json): Promise<string |
   const tools = await loadModule(() => import("../tools/index.ts"))
   return await tools.answerProblem(schema, value)
 }
+
+export function consumerUnknown(consumer: string): SuperstepError {
+  return new SuperstepError("CONSUMER_UNKNOWN", `The store has no consumer "${consumer}".`)
+}

@@ -4,6 +4,7 @@
  * answer questions. `runtime/` executes one run.
  */
 import type { RequestId, RunId } from "../core/index.ts"
+import { loadModule } from "../core/internal.ts"
 import {
   type Fixture,
   type ForkOptions,
@@ -52,7 +53,7 @@ import {
 } from "../runtime/index.ts"
 import { type Demand, newRunId } from "../runtime/internal.ts"
 import { Activations, type RuntimeWorker } from "./activations.ts"
-import { type Enqueued, type EnqueueOptions, enqueue, isDelayed, place, startOrder } from "./enqueue.ts"
+import type { Enqueued, EnqueueOptions } from "./enqueue.ts"
 import { INTERNAL_QUEUE, ownRuns } from "./internal-runs.ts"
 import { observedTelemetry, type RunObserver } from "./observed-runs.ts"
 import {
@@ -69,6 +70,7 @@ import {
 import { Programs, type WorkflowSource } from "./programs.ts"
 import {
   answerProblem,
+  consumerUnknown,
   keyUnknown,
   notQuarantined,
   notRegistered,
@@ -79,13 +81,7 @@ import {
 import { ScheduleRows } from "./schedules/schedule-rows.ts"
 import { Scheduler } from "./schedules/scheduler.ts"
 import { Schedules } from "./schedules/schedules.ts"
-import {
-  Consumers,
-  consumerUnknown,
-  type EventHandler,
-  type Subscription,
-  type SubscriptionOptions,
-} from "./served-consumer.ts"
+import type { Consumers, EventHandler, Subscription, SubscriptionOptions } from "./served-consumer.ts"
 import { storedRetention } from "./stored-retention.ts"
 import { Sweeper } from "./sweeper.ts"
 
@@ -104,7 +100,7 @@ export class Runtime {
   readonly #options: RuntimeOptions
   readonly #keeper: Keeper
   readonly #sweeper: Sweeper
-  readonly #consumers: Consumers
+  #consumers: Consumers | undefined
   readonly #scheduler: Scheduler
   readonly #activations: Activations
   readonly #environment: ConstructorParameters<typeof Sweeper>[0] & { telemetry?: Telemetry | undefined }
@@ -130,10 +126,9 @@ export class Runtime {
     this.#keeper.answerProblem = answerProblem
     const { onGraphChange, context: contextOf } = options
     this.#environment = { keeper: this.#keeper, clock, telemetry, onGraphChange, contextOf }
-    this.#consumers = new Consumers(this.#keeper, clock, options.onProblem)
     this.#sweeper = new Sweeper(this.#environment, this.#programs, {
       ...sweepOptions(options),
-      onChanged: () => this.#consumers.wake(),
+      onChanged: () => this.#consumers?.wake(),
       queues: options.queues && [...options.queues, INTERNAL_QUEUE],
       onSweep: async () => {
         await this.#programs.refresh()
@@ -244,6 +239,7 @@ export class Runtime {
     const claim = this.#options.dispatcher ? kept.claim : (run: StoredRun) => this.#sweeper.claimStarted(run)
     const begin = async (demand: Demand) => {
       await this.#sweeper.setLimits()
+      const { place, startOrder } = await loadModule(() => import("./enqueue.ts"))
       const order = await startOrder(this.#environment, program, input, full)
       if (this.#options.dispatcher) return await this.#activations.begin(order, demand)
       const runId = await place(this.#keeper, order)
@@ -265,9 +261,10 @@ export class Runtime {
   ): Promise<RunId> {
     const program = this.#begin(workflow)
     await this.#sweeper.setLimits()
+    const { enqueue, isDelayed } = await loadModule(() => import("./enqueue.ts"))
     const runId = await enqueue(this.#environment, program, input, options)
     if (!this.#activations.dispatch(runId, isDelayed(program, options))) this.#sweeper.claimSoon()
-    this.#consumers.wake()
+    this.#consumers?.wake()
     return runId
   }
 
@@ -418,7 +415,7 @@ export class Runtime {
   async escalate(runId: RunId, request: RequestId, options: EscalateOptions): Promise<Delivery> {
     this.#sweeper.begin()
     const delivery = await this.get(runId).escalate(request, options)
-    this.#consumers.wake()
+    this.#consumers?.wake()
     return delivery
   }
 
@@ -480,6 +477,9 @@ export class Runtime {
   ): Promise<Subscription> {
     this.#checkOpen()
     this.#sweeper.begin()
+    const { Consumers } = await loadModule(() => import("./served-consumer.ts"))
+    this.#checkOpen()
+    this.#consumers ??= new Consumers(this.#keeper, this.#environment.clock, this.#options.onProblem)
     return await this.#consumers.subscribe(types, options, handler as unknown as EventHandler)
   }
 
@@ -581,7 +581,7 @@ export class Runtime {
   async #close(grace: number): Promise<void> {
     await this.#scheduler.close()
     await this.#activations.close()
-    await Promise.all([grace > 0 && this.#sweeper.drain(grace), this.#consumers.close(grace)])
+    await Promise.all([grace > 0 && this.#sweeper.drain(grace), this.#consumers?.close(grace)])
     // Nothing that queues may start while the others are stopped.
     this.#keeper.places?.close()
     await this.#sweeper.close()

@@ -396,7 +396,3 @@ function consumerTaken(consumer: string): SuperstepError {
   const text = `This runtime already subscribes consumer "${consumer}": close that subscription first, or subscribe to all its events at once.`
   return new SuperstepError("CONSUMER_TAKEN", text)
 }
-
-export function consumerUnknown(consumer: string): SuperstepError {
-  return new SuperstepError("CONSUMER_UNKNOWN", `The store has no consumer "${consumer}".`)
-}

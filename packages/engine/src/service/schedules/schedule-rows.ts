@@ -17,7 +17,7 @@ import {
   TIME_LABEL,
 } from "../../schedules/index.ts"
 import type { PlannedTimes } from "../../schedules/internal.ts"
-import { type QueueEnvironment, queuedRun } from "../enqueue.ts"
+import type { QueueEnvironment } from "../enqueue.ts"
 
 /** A schedule to be stored. */
 export interface Declaration {
@@ -104,6 +104,7 @@ export class ScheduleRows {
     const key = plannedAt === undefined ? `schedule:${id}:${runId}` : keyOf(id, plannedAt)
     const options = { runId, key, queue, priority, tenant, labels: { ...labels, ...own } }
     const lane = overlap === "queue" ? { limit: laneOf(id), key: "" } : undefined
+    const { queuedRun } = await loadModule(() => import("../enqueue.ts"))
     return await queuedRun(this.#environment, program, input, options, { now, lane })
   }
 
