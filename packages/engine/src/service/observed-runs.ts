@@ -50,7 +50,7 @@ export function observedTelemetry(
               milliseconds: now() - taskBegan,
             })
           }
-          return traced === undefined ? { ...UNTRACED, routed: () => undefined, end } : withEnd(traced, end)
+          return traced === undefined ? { routed: nothing, end, ...UNTRACED } : withEnd(traced, end)
         },
         end(status, error, usage) {
           inner?.end(status, error, usage)
