@@ -3,8 +3,8 @@ import type { Json } from "../core/index.ts"
 import { restoreValue } from "../models/internal.ts"
 import { type Context, KEEPS, type KeptAnswer, keptAnswer, type Schema } from "../runtime/index.ts"
 import { MASK } from "../text/index.ts"
-import type { ApprovalRules, ApprovalVerdict, ParsedArgs, Tool } from "../tools/index.ts"
-import { approvalVerdict, maskArgs, readArgs, type ToolOutcome } from "../tools/internal.ts"
+import type { ApprovalRules, ApprovalVerdict, Tool } from "../tools/index.ts"
+import { approvalVerdict, maskArgs, restoredArgs, type ToolOutcome } from "../tools/internal.ts"
 import type { ActiveAgent } from "./agent-core.ts"
 import { readObject, type ToolCall } from "./conversation.ts"
 import { fillMasks, isMasked } from "./secrets.ts"
@@ -118,9 +118,10 @@ export async function allowedArgs(
   const inMemory = secrets.argsOf(call.id)
   const isLost = isMasked(tool, call.args) && inMemory === undefined
   // Lost secrets are reported last: questions and answers from before the crash are replayed first.
-  const read: ParsedArgs = isLost
-    ? { ok: true, args: readObject(call.args) }
-    : await readArgs(tool, inMemory ?? call.args, (args) => restoreValue(tool.parameters, args))
+  const reading = isLost
+    ? { ok: true as const, args: readObject(call.args) }
+    : restoredArgs(tool, inMemory ?? call.args, (args) => restoreValue(tool.parameters, args))
+  const read = "ok" in reading ? reading : await reading
   if (!read.ok) {
     const text = `The arguments of "${tool.name}" are invalid: ${read.reason}. Call it again with valid arguments.`
     return failure("TOOL_ARGS", text)

@@ -41,15 +41,17 @@ export interface CallToolOptions {
 const MAX_ARGS = 1_000_000
 const MAX_RESULT = 100_000
 
-/**
- * Parses and checks the arguments that the model wrote. Some models write nothing if there are none. `restore` undoes what
- * the form in which the parameters were sent to the provider changes of the arguments.
- */
-export async function readArgs(
+/** Parses and checks the arguments that the model wrote. Some models write nothing if there are none. */
+export async function readArgs(tool: Tool, text: string): Promise<ParsedArgs> {
+  return await restoredArgs(tool, text, (args) => args)
+}
+
+/** Like `readArgs`, for arguments in the form that the provider was sent the parameters in: `restore` converts them. */
+export function restoredArgs(
   tool: Tool,
   text: string,
-  restore: (args: Json) => Json = (args) => args,
-): Promise<ParsedArgs> {
+  restore: (args: Json) => Json,
+): ParsedArgs | Promise<ParsedArgs> {
   if (text.length > MAX_ARGS) {
     return { ok: false, reason: `they are ${text.length} characters long; at most ${MAX_ARGS} are allowed` }
   }
@@ -62,10 +64,14 @@ export async function readArgs(
     const why = secret.length > 0 || !(error instanceof Error) ? "" : `: ${error.message}`
     return { ok: false, reason: `they are not JSON${why}` }
   }
-  const checked = tool.parse(restore(args))
-  const parsed = "ok" in checked ? checked : await checked
-  if (parsed.ok || secret.length === 0) return parsed
-  return { ok: false, reason: new Masking(args, secret).text(parsed.reason) }
+  const parsed = tool.parse(restore(args))
+  if (secret.length === 0) return parsed
+  return "ok" in parsed ? masked(parsed, args, secret) : parsed.then((one) => masked(one, args, secret))
+}
+
+/** A schema may quote the arguments in its reason. */
+function masked(parsed: ParsedArgs, args: Json, secret: readonly string[]): ParsedArgs {
+  return parsed.ok ? parsed : { ok: false, reason: new Masking(args, secret).text(parsed.reason) }
 }
 
 /** Runs a tool with checked arguments. `call.signal` stops it, even between two attempts. */
@@ -128,14 +134,18 @@ function runOnce(
   progress: ToolCallContext["progress"],
   clock: Clock,
 ): Promise<unknown> {
+  const { timeout } = tool
+  if (timeout === undefined) {
+    return stoppable(call.signal, (signal) =>
+      resultOf(() => tool.run(args as never, callWith(call, { progress, signal })), progress, signal),
+    )
+  }
   return stoppable(call.signal, async (signal, stop) => {
-    if (tool.timeout === undefined)
-      return resultOf(tool.run(args as never, callWith(call, { progress, signal })), progress, signal)
-    const timer = new AttemptTimer(clock, tool.timeout, () => stop(timedOut(tool)))
+    const timer = new AttemptTimer(clock, timeout, () => stop(timedOut(tool)))
     signal().addEventListener("abort", () => timer.end(), { once: true })
     try {
       const watched = callWith(call, { ctx: timer.watching(call.ctx), progress, signal })
-      return await resultOf(tool.run(args as never, watched), progress, signal)
+      return await resultOf(() => tool.run(args as never, watched), progress, signal)
     } finally {
       timer.end()
     }
@@ -144,11 +154,11 @@ function runOnce(
 
 /** Sends the values that an async generator yields as progress, and returns its result. */
 async function resultOf(
-  returned: unknown,
+  run: () => unknown,
   progress: ToolCallContext["progress"],
   signal: () => AbortSignal,
 ): Promise<unknown> {
-  const made = await returned
+  const made = await run()
   if (!isGenerator(made)) return made
   for (;;) {
     const { value, done } = await made.next()

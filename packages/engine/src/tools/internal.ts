@@ -1,6 +1,6 @@
 /** Internals that other layers of the engine use, besides the public entry. */
 export { approvalVerdict } from "./approval.ts"
-export { callTool, callWith, maskError, PATH, readArgs, type ToolOutcome, toJson } from "./call-tool.ts"
+export { callTool, callWith, maskError, PATH, restoredArgs, type ToolOutcome, toJson } from "./call-tool.ts"
 export { contentParts, readPart } from "./file-part.ts"
 export { addressKind, hostOf } from "./http/network-rules.ts"
 export { jsonSchema } from "./json-schema.ts"
