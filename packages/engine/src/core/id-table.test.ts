@@ -14,7 +14,7 @@ const steps = fc.array(
   { maxLength: 400 },
 )
 
-/** Removes by position among those that are there. */
+/** Removes by position among those that exist. */
 function play(list: readonly Step[]): { table: IdTable<{ id: number }>; model: Map<number, { id: number }> } {
   const table = new IdTable<{ id: number }>()
   const model = new Map<number, { id: number }>()

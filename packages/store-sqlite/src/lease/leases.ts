@@ -5,7 +5,6 @@ import {
   type FreeQuery,
   type Holder,
   type Idle,
-  type KeepAlive,
   type KeepAliveOptions,
   type Lease,
   onlySuspect,
