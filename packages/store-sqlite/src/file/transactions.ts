@@ -84,6 +84,8 @@ const MAX_ALONE = 2
 const PAGE = 4_096
 const PAGES_OF_COMMIT = 4
 export const LOG_PART = 2_000
+/** Milliseconds that a store that closes waits for whoever moves the log. */
+const MOVING = 200
 
 /** What SQLite says of a value: too big, against a constraint, of the wrong type, out of range. The drivers say nothing. */
 const OF_A_VALUE: ReadonlySet<number | undefined> = new Set([undefined, 18, 19, 20, 25])
@@ -110,6 +112,8 @@ export class Transactions {
   onLogGrown: (() => void) | undefined
   /** Pages that were written since then, estimated. */
   #logged = 0
+  /** Whether it was ever called. */
+  #hasGrown = false
   #waiting: Write[] = []
   /** Writes that have a result and are not settled yet, in order. No transaction begins before they are. */
   #over: Outcome[] = []
@@ -205,7 +209,9 @@ export class Transactions {
       this.#schedule()
       await drained
     }
-    // libsql does not always do so by itself. While another process writes or reads, the log keeps its size.
+    // libsql does not always do so by itself. While another process writes or reads, the log keeps its size; a thread of this
+    // one may still be moving it.
+    if (this.#hasGrown) this.#database.exec(`PRAGMA busy_timeout = ${MOVING}`)
     this.#checkpoint("TRUNCATE")
     this.#isClosed = true
     this.#database.close()
@@ -359,6 +365,7 @@ export class Transactions {
     this.#logged += PAGES_OF_COMMIT + bytes / PAGE
     if (this.#logged < LOG_PART) return
     this.#logged = 0
+    this.#hasGrown = true
     this.onLogGrown?.()
   }
 
