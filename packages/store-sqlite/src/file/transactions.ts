@@ -84,7 +84,7 @@ const MAX_ALONE = 2
 const PAGE = 4_096
 const PAGES_OF_COMMIT = 4
 export const LOG_PART = 2_000
-/** Milliseconds that a store that closes waits for whoever moves the log. */
+/** Milliseconds that a store which closes waits for the thread that moves the log. */
 const MOVING = 200
 
 /** What SQLite says of a value: too big, against a constraint, of the wrong type, out of range. The drivers say nothing. */
