@@ -17,7 +17,8 @@ export function rateExcess(starts: readonly Start[], { every, burst }: LaneRate)
     for (const [i, { latest }] of after.entries()) {
       const most = burst + (latest - from) / every
       if (i + 1 <= most + ROUNDING) continue
-      return `${i + 1} starts in ${latest - from} ms from ${from} on, at most ${most}`
+      const window = after.slice(0, i + 1).map((start) => `${start.earliest - from}–${start.latest - from}`)
+      return `${i + 1} starts in ${latest - from} ms from ${from} on, at most ${most}: ${window.join(", ")}`
     }
   }
   return undefined
