@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// How costs grow with steps, runs, levels, items, state and lines of YAML. Ends with 1 if a row grows faster than its size.
+// How costs grow with steps, runs, levels, items, state and lines of YAML. Ends with 1 if a row grows faster than its size, and than
+// the same without an engine.
 import { rmSync } from "node:fs"
 import { runBench, show } from "./src/bench.mjs"
 import { inNewProcess } from "./src/child.mjs"
 import { dataFolder } from "./src/environment.mjs"
-import { fittedExponent, MAX_EXPONENT, steepRows } from "./src/growth/fit.mjs"
+import { fittedExponent, limitOf, MAX_EXPONENT, steepRows } from "./src/growth/fit.mjs"
 import { families, rowNames } from "./src/growth/rows.mjs"
 import { positiveOption } from "./src/options.mjs"
 import { costText, textTable } from "./src/table.mjs"
@@ -45,6 +46,7 @@ async function measureFamily(family, options) {
   const skipped = family.sizes.slice(measured)
   return family.rows.map((name, row) => ({
     name,
+    ...(family.limitOf === undefined ? {} : { limitOf: family.limitOf }),
     points: points[row],
     skipped,
     exponent: fittedExponent(points[row]),
@@ -53,7 +55,9 @@ async function measureFamily(family, options) {
 
 async function measure(values) {
   const { smoke, only = "" } = values
-  const chosen = families.filter(({ rows }) => rows.some((name) => name.includes(only)))
+  const chosen = families.filter(({ rows, limitOf = "" }) =>
+    [...rows, limitOf].some((name) => name.includes(only)),
+  )
   const rounds = smoke ? 1 : Math.ceil(positiveOption(values.rounds, "--rounds"))
   const capMs = positiveOption(values.cap, "--cap") * 1_000
   const found = []
@@ -80,6 +84,7 @@ const targets = rowNames.map((name) => ({
   name: `growth, ${name}: exponent`,
   atMost: MAX_EXPONENT,
   measure: ({ growth }) => growth.find((row) => row.name === name)?.exponent,
+  limit: ({ growth }) => limitOf(growth, name),
 }))
 
 await runBench({

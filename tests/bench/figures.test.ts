@@ -67,8 +67,16 @@ describe("growth", () => {
       { name: "runs", exponent: undefined },
     ]
     expect(steepRows(rows)).toEqual([
-      "steps: grows with exponent 1.50, above 1.1",
+      "steps: grows with exponent 1.50, above 1.10",
       "runs: too few sizes were measured to fit an exponent",
+    ])
+  })
+
+  test("a row may grow as fast as the same work without an engine, which is no row of its own", () => {
+    const copied = { name: "copied", limitOf: "read", exponent: 1.6 }
+    expect(steepRows([{ name: "read", exponent: 1.5 }, copied])).toEqual([])
+    expect(steepRows([{ name: "read", exponent: 1.7 }, copied])).toEqual([
+      "read: grows with exponent 1.70, above 1.60",
     ])
   })
 })

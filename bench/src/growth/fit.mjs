@@ -23,14 +23,21 @@ export function fittedExponent(points) {
 /** Linear work that meets a cold cache now and then is a little above 1. */
 export const MAX_EXPONENT = 1.1
 
-/** A line for each row that grows faster than its size, or that has too few points to know. */
+/** What the row without an engine grows with, where it was measured. */
+export function limitOf(rows, name) {
+  return rows.find((row) => row.limitOf === name)?.exponent
+}
+
+/** A line for each row that grows faster than its size, and than its limit does, or that has too few points to know. */
 export function steepRows(rows) {
   return rows
-    .filter(({ exponent }) => !(exponent <= MAX_EXPONENT))
-    .map(({ name, exponent }) =>
+    .filter(({ limitOf: limited }) => limited === undefined)
+    .map(({ name, exponent }) => ({ name, exponent, most: Math.max(MAX_EXPONENT, limitOf(rows, name) ?? 0) }))
+    .filter(({ exponent, most }) => !(exponent <= most))
+    .map(({ name, exponent, most }) =>
       exponent === undefined
         ? `${name}: too few sizes were measured to fit an exponent`
-        : `${name}: grows with exponent ${exponent.toFixed(2)}, above ${MAX_EXPONENT}`,
+        : `${name}: grows with exponent ${exponent.toFixed(2)}, above ${most.toFixed(2)}`,
     )
 }
 

@@ -1,7 +1,7 @@
 // What grows. A family is a list of rows that share their sizes and what is made for them: `open` is not in the time, the
 // functions that it returns are, one for each row and in this order. The cost is that of everything done, so that a row that is
 // linear has the exponent 1; `scale` says how often the measured work counts. What is `repeatable` is done until its time can
-// be distinguished from the clock's grain.
+// be distinguished from the clock's grain. A family with `limitOf` is what a row of another one costs without an engine.
 import { join } from "node:path"
 import { sqliteStore } from "@superstep/store-sqlite"
 import { append, channel, node, replace, workflow } from "superstep"
@@ -89,6 +89,21 @@ function readAndAppend(size) {
   return [loop(size, work, [list])]
 }
 
+/** What `readAndAppend` cannot do without: a list for its readers alone, at each step. */
+function copyAndAppend(size) {
+  return [
+    async () => {
+      const list = []
+      for (let count = 0; count < size; count++) {
+        const copy = Object.freeze(list.slice())
+        expectAnswer("items so far", copy.length, count)
+        list.push(count)
+        await undefined
+      }
+    },
+  ]
+}
+
 const load = (text) => loadDefinition({ file: "steps.yaml", text })
 
 function toolStepsRun(size) {
@@ -97,6 +112,8 @@ function toolStepsRun(size) {
   return [async () => expectAnswer("status", (await built.run("go", { limits })).status, "completed")]
 }
 
+const READ_AND_APPEND = "steps that read and append one channel"
+const listSizes = [10, 1_000, 4_000, 16_000, 64_000]
 const yamlSizes = [10, 300, 1_000, 3_000, 10_000]
 
 export const families = [
@@ -115,10 +132,17 @@ export const families = [
     },
   },
   {
-    rows: ["steps that read and append one channel"],
-    sizes: [10, 1_000, 4_000, 16_000, 64_000],
+    rows: [READ_AND_APPEND],
+    sizes: listSizes,
     repeatable: true,
     open: readAndAppend,
+  },
+  {
+    rows: ["a list copied before each append, in plain JavaScript"],
+    limitOf: READ_AND_APPEND,
+    sizes: listSizes,
+    repeatable: true,
+    open: copyAndAppend,
   },
   {
     rows: [
@@ -166,4 +190,4 @@ export const families = [
   },
 ]
 
-export const rowNames = families.flatMap(({ rows }) => rows)
+export const rowNames = families.filter(({ limitOf }) => limitOf === undefined).flatMap(({ rows }) => rows)
