@@ -12,7 +12,7 @@ import {
   signatureOf,
   writeProblem,
 } from "../../core/index.ts"
-import { canonicalJson, NO_ITEMS } from "../../core/internal.ts"
+import { canonicalJson, frozenCopy, NO_ITEMS } from "../../core/internal.ts"
 import { nearest } from "../../text/index.ts"
 import { checkThread } from "../journal/thread.ts"
 import type { Program, ProgramNode } from "../ports/program.ts"
@@ -151,9 +151,9 @@ export function ownOptions(program: Program, options: RunOptions): RunOptions {
     labels: withVersion(program, labels),
     context,
     signal,
-    limits: limits && Object.freeze({ ...limits }),
+    limits: limits && frozenCopy(limits),
     timeout,
-    budget: budget && Object.freeze({ ...budget }),
+    budget: budget && frozenCopy(budget),
     trace,
     state: state && ownState(program, state, valueBytesOf(program, limits)),
     store,

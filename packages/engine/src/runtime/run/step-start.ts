@@ -15,7 +15,7 @@ import {
   type UsageSource,
   usageProblem,
 } from "../../core/index.ts"
-import { addMember, removeMember } from "../../core/internal.ts"
+import { addMember, frozenCopy, removeMember } from "../../core/internal.ts"
 import type { PaidStep, StepOptions } from "../ports/program.ts"
 
 /** The frame, as steps use it. */
@@ -165,9 +165,4 @@ export function ownSpent(spent: Iterable<SourcedUsage>): readonly SourcedUsage[]
 
 export function ownSource(source: UsageSource | undefined): UsageSource | undefined {
   return source && frozenCopy(source)
-}
-
-/** Not by a spread: on Node 20 every frozen object would then have a hidden class of its own, which takes time and memory. */
-function frozenCopy<T extends object>(value: T): T {
-  return Object.freeze(Object.assign({}, value))
 }
