@@ -33,6 +33,7 @@ function itemPlaces(m: MachineState, { map }: MapRun): number {
 
 /** Starts items of a map while there are places. */
 export function admitItems(m: MachineState, map: MapRun): void {
+  if (map.next === map.items.length) return
   const most = itemPlaces(m, map)
   const worker = m.graph.nodes[map.map.worker] as GraphNode
   while (map.active < most && map.next < map.items.length) {

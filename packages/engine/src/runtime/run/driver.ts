@@ -136,7 +136,7 @@ export class Driver implements FrameHost {
   }
   /** The largest single value that the run accepts. */
   get valueBytes(): number {
-    return this.root.machine.valueBytes
+    return (this.#root as Frame).machine.valueBytes
   }
   get isObserved(): boolean {
     return this.watchers.any

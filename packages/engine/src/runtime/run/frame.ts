@@ -199,7 +199,8 @@ export class Frame implements TaskFrame {
     if (this.host.paidSteps.size > 0) this.#noteBefore(entry)
     const before = this.machine.eventCount
     const hold = this.caller === undefined ? undefined : this.#holdOf(entry)
-    const cuts = this.#endsWaiting(entry)
+    const hasBelow = this.below.size > 0
+    const cuts = hasBelow && this.#endsWaiting(entry)
     let effects: readonly Effect[]
     try {
       effects = this.machine.apply(entry)
@@ -212,7 +213,7 @@ export class Frame implements TaskFrame {
       this.#atWork = undefined
     }
     if (this.#thrown !== undefined) this.#noteThrown()
-    if (cuts || hasEffect(effects, "abort")) this.host.cuts++
+    if (hasBelow && (cuts || hasEffect(effects, "abort"))) this.host.cuts++
     const { caller } = this
     if (caller === undefined) this.#follow(entry, effects, before)
     else this.host.together(() => this.#followBelow(caller, entry, effects, before, hold))

@@ -44,9 +44,10 @@ export function performElsewhere(
   task: Task,
   { node, placement }: ProgramNode,
 ): Promise<SpreadOutcome> | undefined {
+  if (placement !== "spread") return undefined
   // Workers find registered workflows; sub-workflows, answers and agents that a fork changed are executed with the run.
   const isOwn = key !== "" || task.answers !== undefined || host.root.machine.hasChangedAgents
-  const perform = placement === "spread" && !isOwn && host.dispatcher?.perform
+  const perform = !isOwn && host.dispatcher?.perform
   if (!perform) return undefined
   const { machine } = host.root
   const { runId, labels, valueBytes } = host

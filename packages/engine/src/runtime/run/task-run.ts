@@ -83,13 +83,15 @@ export class TaskRun implements Context, Attempt {
   }
 
   start(): void {
-    const { flow } = this.#program
-    const { slots } = this.#frame.host
+    const program = this.#program
+    const { flow } = program
     // An answer has no key.
-    if (flow === undefined || slots === undefined || this.#task.answers !== undefined) return this.#begin()
+    if (flow === undefined || this.#task.answers !== undefined) return this.#begin(program)
+    const { slots } = this.#frame.host
+    if (slots === undefined) return this.#begin(program)
     const slot = new TaskSlot(flow, slots, this.#frame, this.#task, this, (error) => this.#fail(error))
     this.#extend().slot = slot
-    slot.take(() => this.#begin())
+    slot.take(() => this.#begin(program))
   }
 
   get #program(): ProgramNode {
@@ -101,8 +103,7 @@ export class TaskRun implements Context, Attempt {
     return this.#extras
   }
 
-  #begin(): void {
-    const program = this.#program
+  #begin(program: ProgramNode): void {
     const { telemetry, host } = this.#frame
     if (telemetry !== undefined) this.#extend().telemetry = telemetry.startTask(this.#taskInfo())
     const { timeout } = this.#task.node.spec
