@@ -3,6 +3,7 @@
  * An error carries ids, never a run's state.
  */
 import { clipped } from "../text/internal.ts"
+import { HiddenPart } from "./hidden-part.ts"
 import { omitUndefined } from "./json.ts"
 
 export interface ErrorData {
@@ -72,7 +73,7 @@ const MAX_NAME = 200
 const MAX_CAUSES = 5
 
 /** Errors that made a task fail, with the data of that failure, which has its location. */
-const failures = new WeakMap<Error, ErrorData>()
+const failures = new HiddenPart<Error, ErrorData>()
 
 /** Records `data`, which names a node and an attempt, as the failure of `error`. */
 export function failedAs(error: Error, data: ErrorData): void {

@@ -7,7 +7,7 @@ import {
   type RunId,
   SuperstepError,
 } from "../../core/index.ts"
-import { failedAs, freezeData, jsonSize } from "../../core/internal.ts"
+import { failedAs, freezeData, HiddenPart, jsonSize } from "../../core/internal.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { EndedRun } from "../ports/dispatcher.ts"
@@ -152,7 +152,7 @@ export function contextMissing(runId: RunId, names: readonly string[]): Superste
   return new SuperstepError("CONTEXT_MISSING", text, { retryable: false, fatal: true, run: runId })
 }
 
-const originals = new WeakMap<ErrorData, Error>()
+const originals = new HiddenPart<ErrorData, Error>()
 
 /** Remembers the thrown error of this data in this process: the journal keeps neither class nor stack. */
 export function rememberThrown(data: ErrorData, thrown: unknown): void {
