@@ -1,7 +1,7 @@
 /**
  * An index of the names of runs (id, workflow, key), for searches by a part of one. Searches keep it, so that runs which
  * nobody searches for cost nothing: those that are newer than the index are looked through one after another, and a search
- * that meets many of them has them indexed afterwards, in short transactions.
+ * that meets many of them has them indexed afterwards, in short transactions, and the parts of the index joined.
  */
 import { EACH_RUN, type RunNumbers } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
@@ -16,7 +16,7 @@ export interface NameIndex {
   removeAll(runs: RunNumbers): void
   /** Many runs are about to be deleted: their names are only marked until `mergeSome`. */
   delayMerges(): void
-  /** Rewrites a part of the index without the names that are marked; false when that is done. */
+  /** Joins parts of the index, without the names that are marked; false when that is done. */
   mergeSome(): boolean
 }
 
@@ -30,6 +30,8 @@ const TRIGRAM = 3
 const PAGES_AT_ONCE = 64
 /** FTS5's own: the percentage of deleted names from which a part of the index is rewritten, with every commit. */
 const MERGED_FROM = 10
+/** Parts of about the same size from which `mergeSome` makes one. FTS5's own is 4, and a search looks into every part. */
+const MERGED_PARTS = 2
 
 /** The query for a part of a name; undefined if it is too short for the index. */
 export function nameQuery(text: string): string | undefined {
@@ -58,6 +60,7 @@ export function nameIndex(database: Database, transactions: Transactions): NameI
     database.prepare(`INSERT INTO run_names (run_names, rank) VALUES ('${name}', ${value})`)
   const delay = command("deletemerge", 0)
   const delayNoLonger = command("deletemerge", MERGED_FROM)
+  const mergeEarly = command("usermerge", MERGED_PARTS)
   const merge = command("merge", PAGES_AT_ONCE)
   const findChanges = database.prepare("SELECT total_changes() AS count")
   const { repeat } = shortWrites(transactions)
@@ -85,9 +88,23 @@ export function nameIndex(database: Database, transactions: Transactions): NameI
   async function addAll(): Promise<void> {
     if (isBusy) return
     isBusy = true
-    // If the store was closed or its file is locked, the next search tries again.
-    await repeat(SUBJECT, addSome).catch(() => undefined)
+    try {
+      await repeat(SUBJECT, addSome)
+      await transactions.write(SUBJECT, () => void mergeEarly.run())
+      await repeat(SUBJECT, mergeSome)
+    } catch {
+      // The store was closed or its file is locked: the next search tries again.
+    }
     isBusy = false
+  }
+
+  function mergeSome(): boolean {
+    // Also if it was another process that delayed them, and died.
+    delayNoLonger.run()
+    const before = changes()
+    merge.run()
+    // A command itself counts as one.
+    return changes() - before > 1
   }
 
   return {
@@ -101,13 +118,6 @@ export function nameIndex(database: Database, transactions: Transactions): NameI
     },
     removeAll: (runs) => void removeAll.run(runs),
     delayMerges: () => void delay.run(),
-    mergeSome() {
-      // Also if it was another process that delayed them, and died.
-      delayNoLonger.run()
-      const before = changes()
-      merge.run()
-      // A command itself counts as one.
-      return changes() - before > 1
-    },
+    mergeSome,
   }
 }

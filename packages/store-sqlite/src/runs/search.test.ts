@@ -1,6 +1,6 @@
 /** Runs found by labels and by parts of their names: the indexes change what a search costs, never what it finds. */
 import type { RunQuery } from "@superstep/engine"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import type { Driver } from "../file/driver.ts"
 import { addSearchTables } from "../file/search-schema.ts"
 import { checkStoreFile } from "../repair/check-store.ts"
@@ -94,6 +94,18 @@ describe.each(drivers)("runs in a file by $name", ({ driver }) => {
       expect(searches).toBeLessThan(FEW_NAMES)
       expect(await found(store, { text: "000777" })).toEqual(["order-000777"])
     }
+    await store.close()
+  })
+
+  test("are in few parts of the index once it has them, as a search looks into each part", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await fill(store, 0, 6 * FEW_NAMES)
+    await found(store, { text: "no such run" })
+    const parts = () => count(path, driver, "(SELECT DISTINCT segid FROM run_names_idx)")
+    const isIndexed = () => count(path, driver, "run_names") === 6 * FEW_NAMES
+    await vi.waitUntil(() => isIndexed() && parts() <= 2, { timeout: 10_000 })
+    expect(await found(store, { text: "000777" })).toEqual(["order-000777"])
     await store.close()
   })
 
