@@ -56,6 +56,43 @@ describe("the view of a step", () => {
   })
 })
 
+describe("a prompt", () => {
+  const text = (one: View) => one.promptText().match(/^\[.*\]:\n.*$/gm) ?? []
+  const orders = {
+    "in the order of definition": [done("a", "1"), done("par/x", "2"), done("b", "3")],
+    "in another order": [
+      done("b", "1"),
+      begun("par"),
+      done("par/y", "2"),
+      done("par/x", "3"),
+      done("a", "4"),
+    ],
+    "again in a loop": [done("a", "1"), done("b", "2"), done("a", "3"), done("b", "4")],
+    "without text": [done("a", ""), done("b", "1"), done("a", ""), done("a", "2")],
+  }
+
+  test.each(Object.entries(orders))("begins with the latest outputs that arrive %s", (_, records) => {
+    const input = { prompt: "go" }
+    for (let count = 0; count <= records.length; count++) {
+      const first = records.slice(0, count)
+      const expected = seenBy(view("b", first)).filter((one) => !one.endsWith(": "))
+      expect(text(view("b", first, { input }))).toEqual(
+        expected.map((one) => `[${one.replace(": ", "]:\n")}`),
+      )
+    }
+  })
+
+  test("stays the same while the list grows", () => {
+    const input = { prompt: "go" }
+    const records = orders["in the order of definition"]
+    const early = view("b", records.slice(0, 1), { input })
+    expect(text(early)).toEqual(["[a]:\n1"])
+    expect(text(view("b", records, { input }))).toHaveLength(3)
+    expect(text(early)).toEqual(["[a]:\n1"])
+    expect(text(view("b", records, { input }))).toHaveLength(3)
+  })
+})
+
 describe("the work of a step", () => {
   test("does not depend on the number of records before it", () => {
     const input = { prompt: "go" }
@@ -76,6 +113,23 @@ describe("the work of a step", () => {
       records.push(done(name, name))
     }
     expect(reads).toBeLessThan(10 * names.length)
+  })
+
+  test("that takes all outputs into its prompt writes each of them once", () => {
+    const input = { prompt: "go" }
+    const names = Array.from({ length: 300 }, (_, i) => `s${i}`)
+    const long = stepList(names)
+    const records: StepRecord[] = []
+    let reads = 0
+    for (const name of names) {
+      view(name, [...records], { steps: long, input }).promptText()
+      const read = () => {
+        reads++
+        return name
+      }
+      records.push(Object.defineProperty({ id: name }, "output", { get: read }))
+    }
+    expect(reads).toBeLessThan(2 * names.length)
   })
 
   test("reads no records if nothing refers to them", () => {

@@ -80,19 +80,22 @@ export class View {
   /** The outputs of earlier steps, or of these, then the prompt. */
   promptText(own?: string, prior?: PriorOutputs): string {
     const prompt = own ?? this.prompt
-    const parts: string[] = []
+    const outputs = this.#outputsText(prior)
+    if (outputs === "") return prompt
+    return `--- Prior Step Outputs ---\n\n${outputs}--- End Prior Step Outputs ---\n\n${prompt}`
+  }
+
+  #outputsText(prior: PriorOutputs): string {
+    const { index, records, lineage } = this.#read()
+    // Outside of blocks, a step sees all that is written.
+    if (prior === undefined && lineage.length === 0) return index.text(records.length)
     const paths = prior?.flatMap((name) => this.steps.layout.resolve(name, this.path) ?? [])
     // A block stands for the steps in it.
     const isWanted = (id: string) =>
       paths === undefined || paths.some((path) => id === path || id.startsWith(`${path}/`))
-    for (const { id, agent, output } of this.outputs()) {
-      if (!isWanted(id)) continue
-      const text = textOf(output)
-      if (text === "") continue
-      parts.push(`[${id}${agent === undefined ? "" : ` (agent: ${agent})`}]:\n${text}\n\n`)
-    }
-    if (parts.length === 0) return prompt
-    return `--- Prior Step Outputs ---\n\n${parts.join("")}--- End Prior Step Outputs ---\n\n${prompt}`
+    const parts: string[] = []
+    for (const record of this.outputs()) if (isWanted(record.id)) parts.push(outputText(record))
+    return parts.join("")
   }
 
   #read(): Seen {
@@ -111,6 +114,12 @@ export class View {
     })
     return { index, records, lineage, began }
   }
+}
+
+/** As prompts have it. */
+function outputText({ id, agent, output }: StepRecord): string {
+  const text = textOf(output)
+  return text === "" ? "" : `[${id}${agent === undefined ? "" : ` (agent: ${agent})`}]:\n${text}\n\n`
 }
 
 interface Seen {
@@ -151,6 +160,8 @@ class RecordIndex {
   #records: readonly StepRecord[] = []
   /** How many of them are in the index. */
   #count = 0
+  /** The latest outputs among the first records, in the order of definition. */
+  #text = { value: "", records: 0, lastPath: "" }
 
   /** The index that covers the records. Without an input they belong to no run, and the index is not kept. */
   static of(layout: Layout, input: StepsInput | undefined, records: readonly StepRecord[]): RecordIndex {
@@ -174,6 +185,41 @@ class RecordIndex {
   /** Where the block last began among the first records. */
   beginning(block: string, before: number): number | undefined {
     return lastBefore(this.#beginnings.get(block), before)
+  }
+
+  /** The latest outputs among the first records, as prompts have them. */
+  text(before: number): string {
+    if (before < this.#text.records || !this.#extendText(before)) this.#writeText(before)
+    return this.#text.value
+  }
+
+  /** Most outputs are the first of their step, and come after those of all steps before it. False for others. */
+  #extendText(before: number): boolean {
+    const { value, records } = this.#text
+    let { lastPath } = this.#text
+    const parts = [value]
+    for (let i = records; i < before; i++) {
+      const record = this.#records[i] as StepRecord
+      const { id, begun } = record
+      if (begun) continue
+      const isFirst = this.#outputs.get(id)?.[0] === i
+      const isNext = lastPath === "" || this.#layout.compare(lastPath, id) <= 0
+      if (!isFirst || !isNext) return false
+      parts.push(outputText(record))
+      lastPath = id
+    }
+    this.#keepText(parts, before, lastPath)
+    return true
+  }
+
+  #writeText(before: number): void {
+    const found = this.paths.flatMap((path) => this.output(path, before) ?? [])
+    this.#keepText(found.map(outputText), before, found.at(-1)?.id ?? "")
+  }
+
+  /** Joins the parts, because a sum of strings would be copied part by part for every prompt that has it. */
+  #keepText(parts: readonly string[], records: number, lastPath: string): void {
+    this.#text = { value: parts.join(""), records, lastPath }
   }
 
   /** A list only grows, so comparing one record is enough. Forks of a run share the input, and differ in records. */
