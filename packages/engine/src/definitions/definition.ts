@@ -258,15 +258,13 @@ export function toolCaller<At>(
   agent: Agent,
   { tool, args, spelling, scope }: ToolCallOptions<At>,
 ): (id: string, at: At, ctx: Context) => Promise<Json> {
-  const fill = filling(args, spelling, (at: At, references) => scope(at, references))
-  const reveal = filling(args, spelling, ({ at, used }: { at: At; used: string[] }, references) =>
-    scope(at, references, used),
-  )
+  type Place = { readonly at: At; readonly used?: string[] }
+  const fill = filling(args, spelling, ({ at, used }: Place, references) => scope(at, references, used))
   return async (id, at, ctx) => {
-    const shown = fill(at)
+    const shown = fill({ at })
     const revealed = () => {
       const used: string[] = []
-      return { args: reveal({ at, used }), secrets: used }
+      return { args: fill({ at, used }), secrets: used }
     }
     const call = {
       type: "tool-call" as const,

@@ -146,18 +146,24 @@ export function functionsFrom(
 /** The values that the workflow uses, directly or through others. */
 export function reachable({ values, main }: Plan): ReadonlySet<string> {
   const byName = new Map(values.map((value) => [value.name, value]))
-  const found = new Set<string>()
-  const queue: Arg[] = [new Ref(main)]
-  for (let arg = queue.pop(); arg !== undefined || queue.length > 0; arg = queue.pop()) {
+  const found = new Set([main])
+  // Values refer to each other to any depth; an argument is not so deep.
+  const queue = [main]
+  const visit = (arg: Arg): void => {
+    if (typeof arg !== "object" || arg === null) return
     if (arg instanceof Ref) {
-      const value = byName.get(arg.name)
-      if (value === undefined || found.has(arg.name)) continue
+      if (found.has(arg.name)) return
       found.add(arg.name)
-      if ("call" in value) queue.push(value.call)
-      else if ("wires" in value) queue.push(value.options, ...value.wires.map((wire) => wire.args))
-    } else if (arg instanceof Later) queue.push(arg.arg)
-    else if (arg instanceof Call) queue.push(arg.args)
-    else if (typeof arg === "object" && arg !== null) queue.push(...(Object.values(arg) as Arg[]))
+      queue.push(arg.name)
+    } else if (arg instanceof Later) visit(arg.arg)
+    else if (arg instanceof Call) arg.args.forEach(visit)
+    else for (const one of Object.values(arg)) visit(one as Arg)
+  }
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    const value = byName.get(name)
+    if (value === undefined || "exported" in value) continue
+    if ("call" in value) visit(value.call)
+    else for (const arg of [value.options, ...value.wires.map(({ args }) => args)]) visit(arg)
   }
   return found
 }
@@ -256,7 +262,7 @@ function identifier(text: string): string {
   const [first = "value", ...rest] = words
   const name = first + rest.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")
   const start = /^\p{ID_Start}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : `_${name}`
-  return [...start].filter((character) => /[\p{ID_Continue}$]/u.test(character)).join("")
+  return start.replace(/[^\p{ID_Continue}$]/gu, "")
 }
 
 const RESERVED = (

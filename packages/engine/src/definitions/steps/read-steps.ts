@@ -74,8 +74,7 @@ class StepReader {
   #step(data: StepData, here: Where, scope: StepScope): Step {
     const known = this.#type(data, here)
     // A step of an unknown type is reported once: other steps may refer to it, and its own steps are read.
-    const meant = nearest(data.type ?? "", STEP_TYPES)
-    const type = known ?? STEP_TYPES.find((one) => one === meant) ?? "wait"
+    const type = known ?? meantType(data.type)
     if (known !== undefined) this.#checkFields(type, data, here)
     const id = this.#id(type, data, here, scope.ids)
     const path = scope.prefix + id
@@ -220,6 +219,11 @@ class StepReader {
     }
     return id
   }
+}
+
+function meantType(written = ""): StepType {
+  const meant = nearest(written, STEP_TYPES)
+  return STEP_TYPES.find((one) => one === meant) ?? "wait"
 }
 
 /** Whether one node can run the whole step. */

@@ -361,7 +361,11 @@ const WITH_PROMPT: readonly unknown[] = ["agent", "workflow", "team", "research"
 
 /** Whether a step or some text of a file depends on the prompt. */
 export function stepsUseInput(data: Json): boolean {
-  for (const [, text] of textsIn(data, [])) if (/\$\s*input\b/.test(text)) return true
+  const names = (value: unknown): boolean => {
+    if (typeof value === "string") return /\$\s*input\b/.test(value)
+    return typeof value === "object" && value !== null && Object.values(value).some(names)
+  }
+  if (names(data)) return true
   const uses = (value: Json | undefined): boolean => {
     if (Array.isArray(value)) return value.some(uses)
     if (typeof value !== "object" || value === null) return false
