@@ -145,6 +145,10 @@ export class Driver implements FrameHost {
   watchersChanged(): void {
     for (const [, { machine }] of this.frames()) machine.observe(this.isObserved)
   }
+  /** Whether anybody can ever see what is recorded beside results. */
+  get isInspectable(): boolean {
+    return this.#journal !== undefined || this.isObserved
+  }
   get mayBeWatched(): boolean {
     return this.watchers.mayHaveAny
   }

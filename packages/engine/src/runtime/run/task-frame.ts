@@ -37,6 +37,8 @@ export interface OperationsFrame extends StepFrame, CallFrame, SignalFrame {
       readonly requests: { keep(keeps: KeptAnswer, answer: Json): void }
       /** No step may run. */
       readonly isProbe: boolean
+      /** Whether anybody can see the details of a step. */
+      readonly isInspectable: boolean
       readonly isPaused: boolean
       /** Resolves when the run is no longer paused, or has ended or stopped here. */
       unpaused(task: Task): Promise<void>

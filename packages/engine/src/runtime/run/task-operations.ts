@@ -273,7 +273,7 @@ export class TaskOperations {
     const at = host.now()
     const settles = start.reserved === undefined ? undefined : true
     const task = this.#task.id
-    const facts = options.details?.(result)
+    const facts = host.isInspectable ? options.details?.(result) : undefined
     const details =
       facts === undefined
         ? undefined
