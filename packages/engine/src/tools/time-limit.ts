@@ -1,5 +1,6 @@
 /** Time limits: work that ends with its time or with its caller's signal, whether or not it listens to the signal. */
 import type { Clock, Context } from "../runtime/index.ts"
+import { onAbort } from "../runtime/internal.ts"
 
 /**
  * Runs work that `signal` or `stop` can stop. What it returns after that is dropped. It has a signal of its own, so that its
@@ -13,27 +14,26 @@ export function stoppable<T>(
     signal?.throwIfAborted()
     let controller: AbortController | undefined
     let stoppedBy: { readonly reason: unknown } | undefined
-    const end = () => signal?.removeEventListener("abort", onAbort)
+    let leave: (() => void) | undefined
     const stop = (reason: unknown) => {
-      end()
+      leave?.()
       stoppedBy ??= { reason }
       reject(reason)
       controller?.abort(reason)
     }
-    const onAbort = () => stop(signal?.reason)
     const own = () => {
       controller ??= new AbortController()
       if (stoppedBy !== undefined) controller.abort(stoppedBy.reason)
       return controller.signal
     }
-    signal?.addEventListener("abort", onAbort, { once: true })
+    if (signal !== undefined) leave = onAbort(signal, () => stop(signal.reason))
     work(own, stop).then(
       (value) => {
-        end()
+        leave?.()
         resolve(value)
       },
       (error) => {
-        end()
+        leave?.()
         reject(error)
       },
     )

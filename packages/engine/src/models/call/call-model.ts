@@ -13,6 +13,7 @@
 import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider"
 import { addUsage, SuperstepError } from "../../core/index.ts"
 import { type Clock, systemClock } from "../../runtime/index.ts"
+import { onAbort } from "../../runtime/internal.ts"
 import {
   limitOf,
   type Model,
@@ -87,20 +88,45 @@ export interface CallModelOptions {
   readonly random?: (() => number) | undefined
 }
 
-export async function callModel(
+export function callModel(
   models: readonly Model[],
   call: ModelCall,
   options: CallModelOptions,
 ): Promise<ModelReply> {
-  const { timeout, clock = systemClock } = options
+  const { signal, meter, timeout } = options
+  // The calls of agents: their reply is passed on as it is.
+  if (meter !== undefined && timeout === undefined) {
+    return firstReply(models, call, environmentOf(options, signal, meter))
+  }
+  return wholeReply(models, call, options)
+}
+
+/** The reply within the time limit of the whole call; without a meter, its usage includes that of failed attempts. */
+async function wholeReply(
+  models: readonly Model[],
+  call: ModelCall,
+  options: CallModelOptions,
+): Promise<ModelReply> {
+  const { timeout, clock = systemClock, meter = new CallMeter() } = options
   const deadline = timeout === undefined ? undefined : new Deadline(options.signal, clock)
   if (timeout !== undefined) deadline?.set(timeout, () => callTimedOut(models, timeout))
-  const { onDelta, onAttemptFailed, onAnswered, beforeRetry, retry } = options
+  const signal = deadline?.signal ?? options.signal
+  try {
+    const reply = await firstReply(models, call, environmentOf(options, signal, meter))
+    if (options.meter !== undefined) return reply
+    return { ...reply, usage: meter.dropped.reduce((sum, { usage }) => addUsage(sum, usage), reply.usage) }
+  } finally {
+    deadline?.close()
+  }
+}
+
+function environmentOf(options: CallModelOptions, signal: AbortSignal, meter: CallMeter): CallEnvironment {
+  const { clock = systemClock, onDelta, onAttemptFailed, onAnswered, beforeRetry, retry } = options
   const { firstTokenTimeout, idleTimeout, limits, slots } = options
-  const { prices = defaultPrices(), random = Math.random, meter = new CallMeter() } = options
+  const { prices = defaultPrices(), random = Math.random } = options
   // Always the same shape, because every call reads it.
-  const environment: CallEnvironment = {
-    signal: deadline?.signal ?? options.signal,
+  return {
+    signal,
     clock,
     onDelta,
     meter,
@@ -114,13 +140,6 @@ export async function callModel(
     limits,
     slots,
     random,
-  }
-  try {
-    const reply = await firstReply(models, call, environment)
-    if (options.meter !== undefined) return reply
-    return { ...reply, usage: meter.dropped.reduce((sum, { usage }) => addUsage(sum, usage), reply.usage) }
-  } finally {
-    deadline?.close()
   }
 }
 
@@ -324,20 +343,21 @@ function attempt(
   return isStreamed ? stream(model, call, environment, request) : generate(model, call, environment, request)
 }
 
-async function generate(
+function generate(
   model: Model,
   call: ModelCall,
   { signal, prices, onAnswered }: CallEnvironment,
   request: RequestUsage,
 ): Promise<ModelReply> {
-  const answer = await orStopped(model.doGenerate(callOptions(model, call, signal)), signal)
-  const reply = replyOf(model, call, answer, prices)
-  if (!isFailed(reply)) {
+  return orStopped(model.doGenerate(callOptions(model, call, signal)), signal, (answer) => {
+    const reply = replyOf(model, call, answer, prices)
+    if (isFailed(reply)) {
+      request.reported = reply.usage
+      throw endedInError()
+    }
     onAnswered?.({ id: answer.response?.id, finish: answer.finishReason.raw })
     return reply
-  }
-  request.reported = reply.usage
-  throw endedInError()
+  })
 }
 
 async function stream(
@@ -355,8 +375,13 @@ async function stream(
   let beganAt: number | undefined
   try {
     const opening = model.doStream(callOptions(model, call, stopped))
-    const started = await orStopped(opening, stopped, ({ stream }) => stream.cancel())
-    await read(started.stream, streamed, stopped, () => {
+    const parts = await orStopped(
+      opening,
+      stopped,
+      ({ stream }) => stream,
+      ({ stream }) => stream.cancel(),
+    )
+    await read(parts, streamed, stopped, () => {
       beganAt ??= clock.now()
       extendDeadline(model, deadline, options)
     })
@@ -406,7 +431,7 @@ async function read(
   const reader = parts.getReader()
   // Ends a pending read at once, even if the provider ignores its signal.
   const stop = () => reader.cancel(signal.reason).catch(() => undefined)
-  signal.addEventListener("abort", stop, { once: true })
+  const leave = onAbort(signal, stop)
   let hasBegun = false
   try {
     for (;;) {
@@ -421,7 +446,7 @@ async function read(
     stop()
     throw signal.aborted ? stopError(signal) : error
   } finally {
-    signal.removeEventListener("abort", stop)
+    leave()
   }
 }
 

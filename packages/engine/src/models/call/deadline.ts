@@ -1,6 +1,7 @@
 /** Ends a call before its model replies: the caller stops it, or its time is up. */
 import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import type { Clock } from "../../runtime/index.ts"
+import { onAbort } from "../../runtime/internal.ts"
 
 /** The error of a stopped call: the reason of its signal, if that is an error of the engine. */
 export function stopError(signal: AbortSignal): SuperstepError {
@@ -11,27 +12,35 @@ export function stopError(signal: AbortSignal): SuperstepError {
 }
 
 /**
- * Resolves with the result of the work, or rejects with the signal's error if that comes first, so that a model that
- * ignores its signal does not block the caller. `late` disposes of a result that arrives later.
+ * Resolves with what `use` makes of the result of the work, or rejects with the signal's error if that comes first, so that a
+ * model that ignores its signal does not block the caller. `late` disposes of a result that arrives later.
  */
-export function orStopped<T>(
+export function orStopped<T, R>(
   work: PromiseLike<T>,
   signal: AbortSignal,
+  use: (value: T) => R | Promise<R>,
   late?: (value: T) => Promise<void>,
-): Promise<T> {
+): Promise<R> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(stopError(signal))
+    let leave: (() => void) | undefined
     if (signal.aborted) stop()
-    else signal.addEventListener("abort", stop, { once: true })
-    const done = () => signal.removeEventListener("abort", stop)
+    else leave = onAbort(signal, stop)
     work.then(
       (value) => {
-        done()
-        if (signal.aborted) late?.(value).catch(() => undefined)
-        resolve(value)
+        leave?.()
+        if (signal.aborted) {
+          late?.(value).catch(() => undefined)
+          return
+        }
+        try {
+          resolve(use(value))
+        } catch (error) {
+          reject(error)
+        }
       },
       (error) => {
-        done()
+        leave?.()
         reject(signal.aborted ? stopError(signal) : error)
       },
     )
