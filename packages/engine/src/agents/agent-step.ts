@@ -175,24 +175,31 @@ interface FittingReply extends StepReply {
 }
 
 /** `compact` returns the conversation to send after a prompt was too long. */
-export async function fittingStep(
+export function fittingStep(
   speaker: ActiveAgent,
   request: StepRequest,
   compact: () => Promise<readonly Message[]>,
 ): Promise<FittingReply> {
-  const { tokens } = request
-  try {
-    return fittingReply(await agentStep(speaker, request), tokens, 0)
-  } catch (error) {
-    if (!isSuperstepError(error, "CONTEXT_OVERFLOW")) throw error
-    const { core, tools, scope } = speaker
-    const shown = visibleMessages(core, tools, request.messages, tokens)
-    const half = Math.max(1, Math.floor(tokensIn(shown) / 2))
-    const text = `The prompt of agent "${core.name}" is too long for its model. It continues with the newest part of the conversation.`
-    scope.ctx.log("warn", text, { tokens: half })
-    const shorter = { ...request, messages: await compact(), tokens: half, asked: request.asked + 1 }
-    return fittingReply(await agentStep(speaker, shorter), half, 1)
-  }
+  return agentStep(speaker, request).then(
+    (step) => fittingReply(step, request.tokens, 0),
+    (error: unknown) => shorterStep(speaker, request, compact, error),
+  )
+}
+
+async function shorterStep(
+  speaker: ActiveAgent,
+  request: StepRequest,
+  compact: () => Promise<readonly Message[]>,
+  error: unknown,
+): Promise<FittingReply> {
+  if (!isSuperstepError(error, "CONTEXT_OVERFLOW")) throw error
+  const { core, tools, scope } = speaker
+  const shown = visibleMessages(core, tools, request.messages, request.tokens)
+  const half = Math.max(1, Math.floor(tokensIn(shown) / 2))
+  const text = `The prompt of agent "${core.name}" is too long for its model. It continues with the newest part of the conversation.`
+  scope.ctx.log("warn", text, { tokens: half })
+  const shorter = { ...request, messages: await compact(), tokens: half, asked: request.asked + 1 }
+  return fittingReply(await agentStep(speaker, shorter), half, 1)
 }
 
 function fittingReply(step: StepReply, tokens: number | undefined, askedBefore: number): FittingReply {

@@ -164,16 +164,16 @@ interface Failed {
   readonly failed: ErrorData
 }
 
-export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise<T> {
+export function modelStep<T extends Recorded>(step: ModelStep<T>): Promise<T> {
   const { core, scope } = step
   const { name: agent } = core
   const meter = new CallMeter()
   const details = core.options.recordCalls === false ? undefined : new CallDetails(scope.ctx, step.asked)
   const sourced = (used: readonly ModelUsage[]): SourcedUsage[] =>
     used.map(({ usage, model }) => ({ usage, source: { agent, model } }))
-  const recorded = await scope.ctx.step<T | Failed>(
+  const recorded = scope.ctx.step<T | Failed>(
     step.name,
-    (paid) => replyOrFailure(step, paid, meter, details),
+    (paid) => reply(step, paid, meter, details).catch((error: unknown) => failureOf(step, error)),
     {
       usage: (result) => ("failed" in result ? {} : counted(step, result)),
       source: (result) => ("failed" in result ? { agent } : { agent, model: result.model }),
@@ -182,25 +182,22 @@ export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise
       spent: () => sourced(meter.spent),
     },
   )
+  return recorded.then(replyOrThrow)
+}
+
+function replyOrThrow<T extends Recorded>(recorded: T | Failed): T {
   if ("failed" in recorded) throw fromErrorData(recorded.failed)
   return recorded
 }
 
-async function replyOrFailure<T extends Recorded>(
-  step: ModelStep<T>,
-  paid: PaidStep,
-  meter: CallMeter,
-  details: CallDetails | undefined,
-): Promise<T | Failed> {
-  try {
-    return await reply(step, paid, meter, details)
-  } catch (error) {
-    // A failure is recorded inside another agent's tool call, where it is a result that must be the same after a restart,
-    // and before a retry with a shorter prompt.
-    const isAnswered = step.scope.isNested || isSuperstepError(error, "CONTEXT_OVERFLOW")
-    if (!isAnswered || step.scope.signal.aborted || endsAll(error)) throw error
-    return { failed: toErrorData(error) }
-  }
+/**
+ * A failure is recorded inside another agent's tool call, where it is a result that must be the same after a restart, and
+ * before a retry with a shorter prompt. Any other is thrown.
+ */
+function failureOf({ scope }: Pick<ModelStep<Recorded>, "scope">, error: unknown): Failed {
+  const isAnswered = scope.isNested || isSuperstepError(error, "CONTEXT_OVERFLOW")
+  if (!isAnswered || scope.signal.aborted || endsAll(error)) throw error
+  return { failed: toErrorData(error) }
 }
 
 function endsAll(error: unknown): boolean {

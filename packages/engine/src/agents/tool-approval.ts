@@ -2,6 +2,7 @@
 import type { Json } from "../core/index.ts"
 import { restoreValue } from "../models/internal.ts"
 import { type Context, KEEPS, type KeptAnswer, keptAnswer, type Schema } from "../runtime/index.ts"
+import { andThen, type MaybePromise } from "../runtime/internal.ts"
 import { MASK } from "../text/index.ts"
 import type { ApprovalRules, ApprovalVerdict, Tool } from "../tools/index.ts"
 import { approvalVerdict, maskArgs, restoredArgs, type ToolOutcome } from "../tools/internal.ts"
@@ -84,7 +85,7 @@ export interface ApprovalRequest {
 
 export type FailedOutcome = Extract<ToolOutcome, { ok: false }>
 
-interface AllowedArgs {
+export interface AllowedArgs {
   readonly ok: true
   readonly args: unknown
   /** Whether a restart lost the secrets in the arguments. */
@@ -99,52 +100,66 @@ interface CallsToAllow {
   readonly active: ActiveAgent
   /** Receives arguments that a person edited, by the call's id. */
   readonly edited: Map<string, unknown>
-  /** The ids of calls that a person decides on, whatever the rules say. */
-  readonly mustAsk: ReadonlySet<string>
 }
 
 /**
  * Parses the arguments of a call, and checks that rules or a person allow it. A denial is an outcome of the call.
- * Arguments that a person edited are added to `edited`, by the call's id.
+ * Arguments that a person edited are added to `edited`, by the call's id. With `mustBeAsked`, a person decides whatever the
+ * rules say.
  */
-export async function allowedArgs(
-  { active, edited, mustAsk }: CallsToAllow,
+export function allowedArgs(
+  calls: CallsToAllow,
   tool: Tool,
   call: ToolCall,
+  mustBeAsked: boolean,
   onAsk: () => void,
-): Promise<AllowedArgs | FailedOutcome> {
-  const { core, scope, secrets, about: hookInfo } = active
-  const { ctx } = scope
+): MaybePromise<AllowedArgs | FailedOutcome> {
+  const { core, secrets } = calls.active
   const inMemory = secrets.argsOf(call.id)
   const isLost = isMasked(tool, call.args) && inMemory === undefined
   // Lost secrets are reported last: questions and answers from before the crash are replayed first.
   const reading = isLost
     ? { ok: true as const, args: readObject(call.args) }
     : restoredArgs(tool, inMemory ?? call.args, (args) => restoreValue(tool.parameters, args))
-  const read = "ok" in reading ? reading : await reading
-  if (!read.ok) {
-    const text = `The arguments of "${tool.name}" are invalid: ${read.reason}. Call it again with valid arguments.`
-    return failure("TOOL_ARGS", text)
-  }
-  const { args } = read
-  const about = { id: call.id, agent: core.name, args }
   const { approval: rules } = core.options
-  const isFree = rules === undefined && (tool.approval === undefined || tool.approval === "never")
-  const verdict = isFree ? "allow" : await verdictFor(tool, about, rules, ctx)
+  const hasRules = rules !== undefined || (tool.approval !== undefined && tool.approval !== "never")
+  return andThen(reading, (read) => {
+    if (!read.ok) {
+      const text = `The arguments of "${tool.name}" are invalid: ${read.reason}. Call it again with valid arguments.`
+      return failure("TOOL_ARGS", text)
+    }
+    const given: AllowedArgs = { ok: true, args: read.args, isLost }
+    return hasRules || mustBeAsked ? approvedArgs(calls, tool, call, given, mustBeAsked, onAsk) : given
+  })
+}
+
+async function approvedArgs(
+  { active, edited }: CallsToAllow,
+  tool: Tool,
+  call: ToolCall,
+  given: AllowedArgs,
+  mustBeAsked: boolean,
+  onAsk: () => void,
+): Promise<AllowedArgs | FailedOutcome> {
+  const { core, scope, secrets, about: hookInfo } = active
+  const { ctx } = scope
+  const { args, isLost } = given
+  const about = { id: call.id, agent: core.name, args }
+  const verdict = await verdictFor(tool, about, core.options.approval, ctx)
   if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
-  const mustBeAsked = mustAsk.has(call.id)
-  if (verdict === "allow" && !mustBeAsked) return { ok: true, args, isLost }
+  if (verdict === "allow" && !mustBeAsked) return given
   const asking = ctx.scope(`approval:${tool.name}:${call.id}`)
   const isAlwaysAllowed = keptAnswer(asking, alwaysName(tool.name)) !== undefined
   const isAllowed = isAlwaysAllowed || wasAllowedAtNode(ctx, core.name, tool.name)
-  if (isAllowed && !mustBeAsked) return { ok: true, args, isLost }
+  if (isAllowed && !mustBeAsked) return given
   onAsk()
   await core.hooks?.onAsk(hookInfo(0), tool, call)
   const answer = await askApproval(tool, about, mustBeAsked, asking)
   if (!answer.approve) return failure("TOOL_DENIED", denied(tool.name, answer.reason))
-  if (answer.args === undefined) return { ok: true, args, isLost }
+  if (answer.args === undefined) return given
   edited.set(call.id, maskArgs(answer.args as Json, tool.secret))
-  if (isLost) return { ok: true, args, isLost }
+  if (isLost) return given
+  const inMemory = secrets.argsOf(call.id)
   const checked = await tool.parse(fillMasks(answer.args, readObject(inMemory ?? call.args)))
   if (checked.ok) return { ok: true, args: checked.args, isLost }
   const text = `The call of "${tool.name}" was approved with edited arguments, but these are invalid: ${checked.reason}. Nothing was done.`

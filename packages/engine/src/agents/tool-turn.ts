@@ -13,6 +13,7 @@
 import { setMaxListeners } from "node:events"
 import { isSuperstepError, type Json, SuperstepError } from "../core/index.ts"
 import { type Context, type PaidStep, telemetryOf } from "../runtime/index.ts"
+import { andThen } from "../runtime/internal.ts"
 import type { GenerateRequest, Tool, ToolCallContext } from "../tools/index.ts"
 import { callTool, maskArgs, PATH, type ToolOutcome, toJson } from "../tools/internal.ts"
 import type { ActiveAgent } from "./agent-core.ts"
@@ -22,7 +23,7 @@ import { type HandoffTool, isHandoff, type TakeOver } from "./hand-off.ts"
 import type { Hooks } from "./middleware.ts"
 import { generated } from "./model-step.ts"
 import { fillMasks, LOST, outcomeUnknown, UNKNOWN, type UnknownOutcomes } from "./secrets.ts"
-import { allowedArgs, denied, type FailedOutcome, failure } from "./tool-approval.ts"
+import { type AllowedArgs, allowedArgs, denied, type FailedOutcome, failure } from "./tool-approval.ts"
 import { tracedToolCall } from "./traced-calls.ts"
 
 interface TurnResult {
@@ -46,17 +47,18 @@ export async function toolTurn(
   const others = calls.length > 1 ? new AbortController() : undefined
   const { signal } = active.scope
   const { byName: tools } = active.tools
-  const repeats = new Map<string, string>()
+  let repeats: Map<string, string> | undefined
   for (const call of calls) {
     const key = unknown.take(call)
-    if (key !== undefined) repeats.set(call.id, key)
+    if (key === undefined) continue
+    repeats ??= new Map()
+    repeats.set(call.id, key)
   }
   const turn: ToolTurn = {
     active,
     repeats,
     edited,
-    mustAsk: new Set(),
-    durableBegun: Promise.resolve(),
+    durableBegun: undefined,
     signal: others === undefined ? signal : eitherOf(signal, others.signal),
   }
   let limit: SuperstepError | undefined
@@ -66,13 +68,13 @@ export async function toolTurn(
     if (tool === undefined) return failure("TOOL_UNKNOWN", noSuchTool(call.name, tools))
     try {
       const { hooks, options } = active.core
-      const decided = hooks === undefined ? { call } : await hookedCall(active, hooks, tool, call)
+      const decided: Decided = hooks === undefined ? { call } : await hookedCall(active, hooks, tool, call)
       if ("outcome" in decided) return decided.outcome
       if (decided.call !== call) edited.set(call.id, readObject(decided.call.args))
       if (options.guardrails !== undefined) await guardCall(active, tool, decided.call)
-      if (decided.mustAsk === true) turn.mustAsk.add(call.id)
-      if (isHandoff(tool)) return await handOver(tool, decided.call)
-      const outcome = await makeCall(turn, tool, decided.call)
+      const mustAsk = decided.mustAsk === true
+      if (isHandoff(tool)) return await handOver(tool, decided.call, mustAsk)
+      const outcome = await makeCall(turn, tool, decided.call, mustAsk)
       const after = hooks && (await hooks.afterToolCall(active.about(0), tool, decided.call, outcome))
       return after ?? outcome
     } catch (error) {
@@ -87,17 +89,22 @@ export async function toolTurn(
   }
 
   /** The agent that takes over, if the hand-off is allowed. */
-  const handOver = async (tool: HandoffTool, call: ToolCall): Promise<ToolOutcome | TakeOver> => {
-    const allowed = await allowedArgs(turn, tool, call, () => undefined)
+  const handOver = async (
+    tool: HandoffTool,
+    call: ToolCall,
+    mustAsk: boolean,
+  ): Promise<ToolOutcome | TakeOver> => {
+    const allowed = await allowedArgs(turn, tool, call, mustAsk, () => undefined)
     return allowed.ok ? tool.target(allowed.args) : allowed
   }
 
   const ends = await Promise.all(
-    calls.map(async (call, i) => {
-      const end = await outcomeOf(call)
-      if (isOutcome(end)) made[i] = end
-      return end
-    }),
+    calls.map((call, i) =>
+      outcomeOf(call).then((end) => {
+        if (isOutcome(end)) made[i] = end
+        return end
+      }),
+    ),
   )
   // The first hand-off of the turn wins.
   const next = ends.find((one): one is TakeOver => !isOutcome(one))
@@ -115,13 +122,16 @@ export async function toolTurn(
   return { outcomes, edited, next, limit }
 }
 
-/** Applies the agent's hooks to a call. Returns its outcome, or the call to make. */
+/** The outcome of a call, or the call to make. `mustAsk`: a person decides on it. */
+type Decided = { readonly outcome: ToolOutcome } | { readonly call: ToolCall; readonly mustAsk?: boolean }
+
+/** Applies the agent's hooks to a call. */
 async function hookedCall(
   { secrets, about }: ActiveAgent,
   hooks: Hooks,
   tool: Tool,
   call: ToolCall,
-): Promise<{ readonly outcome: ToolOutcome } | { readonly call: ToolCall; readonly mustAsk?: boolean }> {
+): Promise<Decided> {
   const decided = await hooks.onToolCall(about(0), tool, call)
   if (decided === undefined || decided === null) return { call }
   if ("deny" in decided) return { outcome: failure("TOOL_DENIED", denied(tool.name, decided.deny)) }
@@ -170,31 +180,44 @@ interface ToolTurn {
   /** Fires with the scope's signal, and when another call of the turn fails permanently. */
   readonly signal: AbortSignal
   /** Idempotency keys of calls that repeat an earlier one, by their id. */
-  readonly repeats: ReadonlyMap<string, string>
+  readonly repeats: ReadonlyMap<string, string> | undefined
   /** Arguments that a person edited, by the call's id. */
   readonly edited: Map<string, unknown>
-  /** The ids of calls that a hook leaves to a person. */
-  readonly mustAsk: Set<string>
-  /** Resolves when the earlier durable calls have begun: they share the node's own state, so they begin in order. */
-  durableBegun: Promise<void>
+  /**
+   * Resolves when the earlier durable calls have begun: they share the node's own state, so they begin in order. Undefined if
+   * there are none.
+   */
+  durableBegun: Promise<void> | undefined
 }
 
-async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<ToolOutcome> {
+function makeCall(
+  turn: ToolTurn,
+  tool: Tool,
+  call: ToolCall,
+  mustAsk: boolean,
+): ToolOutcome | Promise<ToolOutcome> {
+  if (tool.durable === true) return makeDurableCall(turn, tool, call, mustAsk)
+  return andThen(
+    allowedArgs(turn, tool, call, mustAsk, () => undefined),
+    (allowed) => (allowed.ok ? recordedCall(turn, tool, call, knownOf(allowed)) : allowed),
+  )
+}
+
+async function makeDurableCall(
+  turn: ToolTurn,
+  tool: Tool,
+  call: ToolCall,
+  mustAsk: boolean,
+): Promise<ToolOutcome> {
   const before = turn.durableBegun
   let begun = () => {}
-  if (tool.durable === true) {
-    turn.durableBegun = new Promise((resolve) => {
-      begun = resolve
-    })
-  }
+  turn.durableBegun = new Promise((resolve) => {
+    begun = resolve
+  })
   try {
     // A call that waits for a person does not block the others.
-    const allowed = await allowedArgs(turn, tool, call, begun)
-    if (!allowed.ok) return allowed
-    const known = allowed.isLost ? undefined : { args: allowed.args }
-    return await (tool.durable === true
-      ? durableCall(turn, tool, call, known, before, begun)
-      : recordedCall(turn, tool, call, known))
+    const allowed = await allowedArgs(turn, tool, call, mustAsk, begun)
+    return allowed.ok ? await durableCall(turn, tool, call, knownOf(allowed), before, begun) : allowed
   } finally {
     begun()
   }
@@ -202,6 +225,10 @@ async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<Too
 
 /** The arguments of a call; undefined if they were secret and are lost. */
 type KnownArgs = { readonly args: unknown } | undefined
+
+function knownOf({ args, isLost }: AllowedArgs): KnownArgs {
+  return isLost ? undefined : { args }
+}
 
 function recordedCall(turn: ToolTurn, tool: Tool, call: ToolCall, known: KnownArgs): Promise<ToolOutcome> {
   const { core, scope } = turn.active
@@ -227,7 +254,7 @@ async function durableCall(
   tool: Tool,
   call: ToolCall,
   known: KnownArgs,
-  before: Promise<void>,
+  before: Promise<void> | undefined,
   begun: () => void,
 ): Promise<ToolOutcome> {
   const { core, scope } = turn.active
@@ -318,7 +345,7 @@ function contextOf(turn: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContex
 /** Derived from the position of the call in the record: the same after a crash, even if the arguments are lost. */
 function idempotencyKeyOf({ active, repeats }: ToolTurn, tool: string, id: string): string {
   const { ctx, path } = active.scope
-  return repeats.get(id) ?? `${ctx.idempotencyKey}:${path}tool:${tool}:${id}`
+  return repeats?.get(id) ?? `${ctx.idempotencyKey}:${path}tool:${tool}:${id}`
 }
 
 function stepName(tool: Tool, { id }: Pick<ToolCall, "id">): string {

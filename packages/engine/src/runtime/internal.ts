@@ -16,7 +16,7 @@ export { type ReadAhead, readRun, restsElsewhere, startRun } from "./lease/claim
 export { replyDirectly } from "./lease/visits.ts"
 export { onAbort } from "./ports/abort-listener.ts"
 export { isLive, outerId } from "./ports/events.ts"
-export { deferred, Signal } from "./ports/maybe-promise.ts"
+export { andThen, deferred, fromUser, isPromise, type MaybePromise, Signal } from "./ports/maybe-promise.ts"
 export { type OnTightened, PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "./ports/private-file.ts"
 export { runOver } from "./ports/store.ts"
 export { hasLimits } from "./ports/stored.ts"

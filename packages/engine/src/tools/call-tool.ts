@@ -21,6 +21,7 @@ import {
 } from "../core/index.ts"
 import { retryDelay, terminalError } from "../core/internal.ts"
 import type { Clock } from "../runtime/index.ts"
+import { andThen, fromUser, type MaybePromise } from "../runtime/internal.ts"
 import { cutText } from "../text/index.ts"
 import { contentParts } from "./file-part.ts"
 import { Masking } from "./secrets.ts"
@@ -137,7 +138,7 @@ function runOnce(
   const { timeout } = tool
   if (timeout === undefined) {
     return stoppable(call.signal, (signal) =>
-      resultOf(() => tool.run(args as never, callWith(call, { progress, signal })), progress, signal),
+      resultOf(tool.run(args as never, callWith(call, { progress, signal })), progress, signal),
     )
   }
   return stoppable(call.signal, async (signal, stop) => {
@@ -145,21 +146,28 @@ function runOnce(
     signal().addEventListener("abort", () => timer.end(), { once: true })
     try {
       const watched = callWith(call, { ctx: timer.watching(call.ctx), progress, signal })
-      return await resultOf(() => tool.run(args as never, watched), progress, signal)
+      return await resultOf(tool.run(args as never, watched), progress, signal)
     } finally {
       timer.end()
     }
   })
 }
 
-/** Sends the values that an async generator yields as progress, and returns its result. */
-async function resultOf(
-  run: () => unknown,
+/** The result of a tool, which may be sent by an async generator. */
+function resultOf(
+  returned: unknown,
+  progress: ToolCallContext["progress"],
+  signal: () => AbortSignal,
+): MaybePromise<unknown> {
+  return andThen(fromUser(returned), (made) => (isGenerator(made) ? lastOf(made, progress, signal) : made))
+}
+
+/** Sends the values that a generator yields as progress, and returns its result. */
+async function lastOf(
+  made: AsyncGenerator,
   progress: ToolCallContext["progress"],
   signal: () => AbortSignal,
 ): Promise<unknown> {
-  const made = await run()
-  if (!isGenerator(made)) return made
   for (;;) {
     const { value, done } = await made.next()
     if (done) return value

@@ -1,6 +1,6 @@
 /** Time limits: work that ends with its time or with its caller's signal, whether or not it listens to the signal. */
 import type { Clock, Context } from "../runtime/index.ts"
-import { onAbort } from "../runtime/internal.ts"
+import { isPromise, type MaybePromise, onAbort } from "../runtime/internal.ts"
 
 /**
  * Runs work that `signal` or `stop` can stop. What it returns after that is dropped. It has a signal of its own, so that its
@@ -8,7 +8,7 @@ import { onAbort } from "../runtime/internal.ts"
  */
 export function stoppable<T>(
   signal: AbortSignal | undefined,
-  work: (own: () => AbortSignal, stop: (reason: unknown) => void) => Promise<T>,
+  work: (own: () => AbortSignal, stop: (reason: unknown) => void) => MaybePromise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
@@ -27,16 +27,21 @@ export function stoppable<T>(
       return controller.signal
     }
     if (signal !== undefined) leave = onAbort(signal, () => stop(signal.reason))
-    work(own, stop).then(
-      (value) => {
-        leave?.()
-        resolve(value)
-      },
-      (error) => {
-        leave?.()
-        reject(error)
-      },
-    )
+    const done = (value: T) => {
+      leave?.()
+      resolve(value)
+    }
+    const failed = (error: unknown) => {
+      leave?.()
+      reject(error)
+    }
+    try {
+      const made = work(own, stop)
+      if (isPromise(made)) made.then(done, failed)
+      else done(made)
+    } catch (error) {
+      failed(error)
+    }
   })
 }
 
