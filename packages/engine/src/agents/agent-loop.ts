@@ -18,6 +18,7 @@ import {
   leaveAtLimit,
   reportAgent,
 } from "../runtime/index.ts"
+import { andThen, isPromise, type MaybePromise } from "../runtime/internal.ts"
 import type { ToolCallContext } from "../tools/index.ts"
 import type { ToolOutcome } from "../tools/internal.ts"
 import { type ActiveAgent, type Agent, type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
@@ -243,16 +244,14 @@ class AgentConversation {
   }
 
   /** `send` sends the trip of a guardrail to another node, if that is possible. */
-  async answer(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
-    let answer: unknown
-    try {
-      answer = await this.#answered(send)
-    } catch (error) {
-      if (!this.#ctx.signal.aborted) await this.#visits.end({ error })
-      throw error
-    }
-    await this.#visits.end({ answer })
-    return answer
+  answer(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
+    return this.#answered(send).then(
+      (answer) => andThen(this.#visits.end({ answer }), () => answer),
+      async (error: unknown) => {
+        if (!this.#ctx.signal.aborted) await this.#visits.end({ error })
+        throw error
+      },
+    )
   }
 
   async #answered(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
@@ -301,17 +300,15 @@ class AgentConversation {
     }
   }
 
-  async #loop(): Promise<unknown> {
+  #loop(): Promise<unknown> {
     const { signal } = this.#scope
-    try {
-      return await this.#turns()
-    } catch (error) {
+    return this.#turns().catch((error: unknown) => {
       const speaker = this.#speaker
       const isWanted = speaker?.core.options.onLimit === "answer" && isLimit(error) && !signal.aborted
       if (!isWanted || speaker === undefined) throw error
       this.#scope.signal = signal
-      return await this.#finalAnswer(speaker, error)
-    }
+      return this.#finalAnswer(speaker, error)
+    })
   }
 
   /** Asks the model for a final answer at a limit, without tools. If that is not possible, throws the limit error. */
@@ -357,7 +354,8 @@ class AgentConversation {
     const reader = this.#reader
     const checked = checkFiles(this.#core, this.#input)
     if (checked !== undefined) await checked
-    let speaker = await this.#enter(this.#first())
+    const entered = this.#enter(this.#first())
+    let speaker = isPromise(entered) ? await entered : entered
     if (this.#core.options.guardrails !== undefined) await this.#checkInput(false)
     for (;;) {
       for (const guard of this.#guards) guard.turn()
@@ -403,8 +401,9 @@ class AgentConversation {
       }
       this.#steps.push(stepOf(speaker.core.name, reply, [], []))
       this.#add(replyMessage(reply, NO_ARGS))
-      const answer = await reader.read(reply, speaker.core)
-      if ("value" in answer) return await this.#checked(speaker, answer.value)
+      const reading = reader.read(reply, speaker.core)
+      const answer = isPromise(reading) ? await reading : reading
+      if ("value" in answer) return this.#checked(speaker, answer.value)
       this.#add(answer.repair)
     }
   }
@@ -440,7 +439,11 @@ class AgentConversation {
   }
 
   /** Returns the answer after it has passed the guardrails of the first agent and of the one that answered. */
-  async #checked({ core }: Speaker, value: unknown): Promise<unknown> {
+  #checked({ core }: Speaker, value: unknown): unknown {
+    return this.isGuarded ? this.#guardAnswer(core, value) : value
+  }
+
+  async #guardAnswer(core: AgentCore, value: unknown): Promise<unknown> {
     for (const { name: agent, options } of new Set([this.#core, core])) {
       const guardrails = guardrailsOn(options.guardrails, "output")
       if (guardrails.length === 0) continue
@@ -451,37 +454,44 @@ class AgentConversation {
   }
 
   /** Starts an agent's turn, with its own instructions and tools, and under its own limits too. */
-  async #enter(entered: AgentCore, handoff?: HandedOver): Promise<Speaker> {
+  #enter(entered: AgentCore, handoff?: HandedOver): MaybePromise<Speaker> {
     const { ctx } = this.#scope
     const core = changedCore(entered, ctx)
-    if (!this.#guards.some(({ agent }) => agent === core.name)) {
-      const { limits, budget, onLimit } = core.options
-      const guard = new Guard(core.name, limits, budget, onLimit === "answer")
-      this.#guards.push(guard)
-      const beginning = guard.begin(ctx, this.#scope.signal)
-      if (beginning !== undefined) {
-        const deadline = await beginning
-        this.#deadlines.push(deadline)
-        this.#scope.signal = deadline.signal
-      }
-    }
-    const opened = core.tools(ctx, this.#input)
-    const tools = opened instanceof Promise ? await opened : opened
+    const opened = andThen(this.#limit(core), () => core.tools(ctx, this.#input))
+    return andThen(opened, (tools) => this.#begin(core, tools, handoff))
+  }
+
+  /** Undefined if nothing has to be recorded for the agent's limits. */
+  #limit(core: AgentCore): Promise<void> | undefined {
+    if (this.#guards.some(({ agent }) => agent === core.name)) return undefined
+    const { limits, budget, onLimit } = core.options
+    const guard = new Guard(core.name, limits, budget, onLimit === "answer")
+    this.#guards.push(guard)
+    return guard.begin(this.#scope.ctx, this.#scope.signal)?.then((deadline) => {
+      this.#deadlines.push(deadline)
+      this.#scope.signal = deadline.signal
+    })
+  }
+
+  #begin(core: AgentCore, tools: ToolTable, handoff: HandedOver | undefined): MaybePromise<Speaker> {
+    const { ctx } = this.#scope
     if (tools.end !== undefined) this.#opened.push(tools)
     const about = (step: number) => ({ agent: core.name, step, input: this.#input, steps: this.#steps, ctx })
-    const more = core.hooks === undefined ? "" : await this.#visits.begin(core.hooks, about(0))
-    const system = await systemPrompt(core, tools, this.#input, ctx, more, handoff)
-    const speaker = {
-      core,
-      tools,
-      system,
-      scope: this.#scope,
-      guards: this.#guards,
-      secrets: this.#secrets,
-      about,
-    }
-    this.#speaker = speaker
-    return speaker
+    const more = core.hooks === undefined ? "" : this.#visits.begin(core.hooks, about(0))
+    const prompt = andThen(more, (text) => systemPrompt(core, tools, this.#input, ctx, text, handoff))
+    return andThen(prompt, (system) => {
+      const speaker: Speaker = {
+        core,
+        tools,
+        system,
+        scope: this.#scope,
+        guards: this.#guards,
+        secrets: this.#secrets,
+        about,
+      }
+      this.#speaker = speaker
+      return speaker
+    })
   }
 
   /** The agent of this node; or, with `continueWith: "last"`, the one that spoke last in the thread. */

@@ -3,6 +3,7 @@ import { SuperstepError, type Usage } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
 import { mediaProblem, messageText } from "../models/internal.ts"
 import type { Context } from "../runtime/index.ts"
+import { andThen, type MaybePromise } from "../runtime/internal.ts"
 import { type ActiveAgent, type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
 import { inputMessages, textOf, userText } from "./conversation.ts"
 import { cutMiddle, fitMessages, lastTurn, tokensOf, windowStart, withinBounds } from "./fit-messages.ts"
@@ -17,23 +18,25 @@ import { modelStep } from "./model-step.ts"
 import type { ToolTable } from "./step-plan.ts"
 
 /** The agent's instructions, those of its toolsets, and `more`, as one system message; empty if there are none. */
-export async function systemPrompt(
+export function systemPrompt(
   { name, options: { instructions } }: AgentCore,
   tools: ToolTable,
   input: unknown,
   ctx: Context,
   more = "",
   handoff?: HandedOver,
-): Promise<readonly Message[]> {
+): MaybePromise<readonly Message[]> {
   // The result of a function may differ in the next process; the request must not.
   const own =
     typeof instructions === "function"
-      ? await ctx.step(`instructions:${name}`, async () =>
+      ? ctx.step(`instructions:${name}`, async () =>
           checked(name, await instructions(input as never, ctx, handoff)),
         )
       : instructions
-  const parts = [own ?? "", ...tools.instructions, more].filter((part) => part !== "")
-  return parts.length === 0 ? [] : [{ role: "system", content: parts.join("\n\n") }]
+  return andThen<string | undefined, readonly Message[]>(own, (text) => {
+    const parts = [text ?? "", ...tools.instructions, more].filter((part) => part !== "")
+    return parts.length === 0 ? [] : [{ role: "system", content: parts.join("\n\n") }]
+  })
 }
 
 function checked(agent: string, text: unknown): string {

@@ -371,10 +371,14 @@ export class HookedVisits {
     return instructions
   }
 
-  /** The first end counts: a hook that fails there is not called again. */
-  async end(end: AgentEnd): Promise<void> {
-    if (this.#hasEnded) return
+  /** The first end counts: a hook that fails there is not called again. Undefined if there are no hooks to call. */
+  end(end: AgentEnd): Promise<void> | undefined {
+    if (this.#hasEnded) return undefined
     this.#hasEnded = true
+    return this.#all.length === 0 ? undefined : this.#callAll(end)
+  }
+
+  async #callAll(end: AgentEnd): Promise<void> {
     for (const { hooks, info } of this.#all) {
       await hooks.afterAgent(info, end).catch((problem: unknown) => {
         if ("answer" in end) throw problem

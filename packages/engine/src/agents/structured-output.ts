@@ -6,6 +6,7 @@ import { type Json, SuperstepError } from "../core/index.ts"
 import type { Message, ModelCall, ModelRef, ModelReply } from "../models/index.ts"
 import { enforcementOf, restoreValue, strictProblem } from "../models/internal.ts"
 import { jsonSchemaOf, type Schema, validate } from "../runtime/index.ts"
+import { andThen, type MaybePromise } from "../runtime/internal.ts"
 import { clipped } from "../text/index.ts"
 import type { Tool } from "../tools/index.ts"
 import { textOf, userText } from "./conversation.ts"
@@ -17,7 +18,7 @@ type Answer = { readonly ok: true; readonly value: unknown } | { readonly ok: fa
 
 export interface OutputFormat {
   readonly responseFormat?: ResponseFormat | undefined
-  read(reply: ModelReply): Answer | Promise<Answer>
+  read(reply: ModelReply): MaybePromise<Answer>
 }
 
 const TEXT: OutputFormat = { read: (reply) => ({ ok: true, value: textOf(reply) }) }
@@ -94,7 +95,7 @@ export class AnswerReader {
     return speaker.output.responseFormat === undefined ? this.#first.output : speaker.output
   }
 
-  async read(reply: ModelReply, speaker: Answering = this.#first): Promise<Read> {
+  read(reply: ModelReply, speaker: Answering = this.#first): MaybePromise<Read> {
     const { name, options } = speaker
     const format = this.formatOf(speaker)
     const text = textOf(reply)
@@ -104,13 +105,18 @@ export class AnswerReader {
     const { onTruncated = "accept", repairs = REPAIRS } = options
     if (isTruncated && onTruncated === "fail") throw truncated(name, reply)
     if (isTruncated && onTruncated === "continue") return { repair: this.#continuation(name, reply, format) }
-    const answer = await format.read(this.#before === "" ? reply : withText(reply, this.#before + text))
-    if (answer.ok) return { value: answer.value }
-    if (isTruncated) throw truncated(name, reply)
-    const { reason } = answer
+    const whole = this.#before === "" ? reply : withText(reply, this.#before + text)
+    return andThen(format.read(whole), (answer): Read => {
+      if (answer.ok) return { value: answer.value }
+      if (isTruncated) throw truncated(name, reply)
+      return { repair: this.#repair(name, answer.reason, repairs) }
+    })
+  }
+
+  #repair(name: string, reason: string, repairs: number): Message {
     if (this.#repaired++ < repairs) {
       const words = `Your answer does not match the schema: ${reason}. Answer again, with JSON that matches the schema and nothing else.`
-      return { repair: userText(words) }
+      return userText(words)
     }
     const words = `The answer of agent "${name}" does not match its output schema after ${repairs} repairs: ${reason}. Simplify the schema, make the instructions more specific, or allow more repairs.`
     throw new SuperstepError("OUTPUT_INVALID", words, { retryable: false })

@@ -260,35 +260,49 @@ function withJitter(milliseconds: number, random: () => number): number {
 }
 
 /** One attempt, within the limits of the provider. */
-async function tryOnce(
+function tryOnce(
+  model: Model,
+  call: ModelCall,
+  environment: CallEnvironment,
+  maxDelay: number,
+): Promise<ModelReply | CallFailure> {
+  const { signal } = environment
+  if (signal.aborted) throw stopError(signal)
+  const entering = enterLimits(model, call, environment)
+  if (entering === undefined) return tryWithin(undefined, model, call, environment, maxDelay)
+  return entering.then((slot) => tryWithin(slot, model, call, environment, maxDelay))
+}
+
+function tryWithin(
+  slot: LimitedPlace | undefined,
   model: Model,
   call: ModelCall,
   environment: CallEnvironment,
   maxDelay: number,
 ): Promise<ModelReply | CallFailure> {
   const { clock, signal, meter, prices } = environment
-  if (signal.aborted) throw stopError(signal)
-  const entering = enterLimits(model, call, environment)
-  const slot = entering === undefined ? undefined : await entering
-  let used: number | undefined
-  let hold: number | undefined
   const request = new RequestUsage(modelName(model), call, prices)
   meter.begin(request)
-  try {
-    const reply = await attempt(model, call, environment, request)
-    meter.end()
-    used = (reply.usage.inputTokens ?? 0) + (reply.usage.outputTokens ?? 0)
-    return reply
-  } catch (error) {
-    const failure = callFailure(error, clock.now())
-    meter.drop(signal.aborted ? request.soFar() : request.after(failure))
-    if (signal.aborted) throw stopError(signal)
-    // The calls behind it in the queue would be refused too. A wait above the maximum does not hold them.
-    if (failure.retry && failure.after !== undefined && failure.after <= maxDelay) hold = failure.after
-    return failure
-  } finally {
-    slot?.leave(used, hold)
-  }
+  return attempt(model, call, environment, request).then(
+    (reply) => {
+      meter.end()
+      slot?.leave((reply.usage.inputTokens ?? 0) + (reply.usage.outputTokens ?? 0))
+      return reply
+    },
+    (error: unknown) => {
+      let hold: number | undefined
+      try {
+        const failure = callFailure(error, clock.now())
+        meter.drop(signal.aborted ? request.soFar() : request.after(failure))
+        if (signal.aborted) throw stopError(signal)
+        // The calls behind it in the queue would be refused too. A wait above the maximum does not hold them.
+        if (failure.retry && failure.after !== undefined && failure.after <= maxDelay) hold = failure.after
+        return failure
+      } finally {
+        slot?.leave(undefined, hold)
+      }
+    },
+  )
 }
 
 /** Undefined for a model without limits. */
@@ -349,7 +363,8 @@ function generate(
   { signal, prices, onAnswered }: CallEnvironment,
   request: RequestUsage,
 ): Promise<ModelReply> {
-  return orStopped(model.doGenerate(callOptions(model, call, signal)), signal, (answer) => {
+  const send = () => model.doGenerate(callOptions(model, call, signal))
+  return orStopped(send, signal, (answer) => {
     const reply = replyOf(model, call, answer, prices)
     if (isFailed(reply)) {
       request.reported = reply.usage
@@ -374,9 +389,8 @@ async function stream(
   const sentAt = clock.now()
   let beganAt: number | undefined
   try {
-    const opening = model.doStream(callOptions(model, call, stopped))
     const parts = await orStopped(
-      opening,
+      () => model.doStream(callOptions(model, call, stopped)),
       stopped,
       ({ stream }) => stream,
       ({ stream }) => stream.cancel(),

@@ -12,16 +12,17 @@ export function stopError(signal: AbortSignal): SuperstepError {
 }
 
 /**
- * Resolves with what `use` makes of the result of the work, or rejects with the signal's error if that comes first, so that a
- * model that ignores its signal does not block the caller. `late` disposes of a result that arrives later.
+ * Begins work, and resolves with what `use` makes of its result, or rejects with the signal's error if that comes first, so
+ * that a model that ignores its signal does not block the caller. `late` disposes of a result that arrives later.
  */
 export function orStopped<T, R>(
-  work: PromiseLike<T>,
+  begin: () => PromiseLike<T>,
   signal: AbortSignal,
   use: (value: T) => R | Promise<R>,
   late?: (value: T) => Promise<void>,
 ): Promise<R> {
   return new Promise((resolve, reject) => {
+    const work = begin()
     const stop = () => reject(stopError(signal))
     let leave: (() => void) | undefined
     if (signal.aborted) stop()
