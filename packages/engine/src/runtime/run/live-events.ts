@@ -26,26 +26,16 @@ export class LiveEvents {
   partial({ call, value, agent }: PartialOutput): void {
     const by = agent === undefined ? {} : { agent }
     const owned = this.#own(value, () => `The partial output of "${this.#node}"`)
-    const event = {
-      type: "output.partial",
-      task: this.#task.id,
-      node: this.#node,
-      call,
-      value: owned,
-    } as const
-    this.#frame.emitLive({ ...event, ...by })
+    const task = this.#task.id
+    this.#frame.emitLive({ type: "output.partial", task, node: this.#node, call, value: owned, ...by })
   }
 
   progress({ tool: { id, name }, data, agent }: ToolProgress): void {
     const owned = this.#ownData(data, () => `The progress of tool "${name}"`)
     const by = agent === undefined ? {} : { agent }
-    const event = {
-      type: "tool.progress",
-      task: this.#task.id,
-      node: this.#node,
-      tool: { id, name },
-    } as const
-    this.#frame.emitLive({ ...event, ...owned, ...by })
+    const task = this.#task.id
+    const tool = { id, name }
+    this.#frame.emitLive({ type: "tool.progress", task, node: this.#node, tool, ...owned, ...by })
   }
 
   emit(name: string, data: unknown): void {
