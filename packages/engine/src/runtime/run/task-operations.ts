@@ -428,7 +428,8 @@ export class TaskOperations {
     const { memo, failures } = this.#task
     const isOpen = !memo?.has(key) && !failures?.has(key)
     const owned = isOpen ? ownInput(workflow.program, input, this.#frame.host.valueBytes) : null
-    if (isOpen) await checkInput(workflow.program, owned)
+    const checked = isOpen ? checkInput(workflow.program, owned) : undefined
+    if (checked !== undefined) await checked
     const isNew = isOpen && !this.#task.waits?.has(key)
     if (isNew && calls.missing() !== undefined) {
       await calls.recordedMade(workflow.name)

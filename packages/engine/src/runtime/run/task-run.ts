@@ -45,9 +45,17 @@ import {
   REPORT,
   SLOTS,
   TELEMETRY,
-  unlistened,
 } from "./context.ts"
 import type { HandlerKeys } from "./handler-keys.ts"
+import {
+  allKeyed,
+  keyedAsk,
+  keyedCall,
+  keyedSleep,
+  keyedStep,
+  keyedWaitFor,
+  keyedWaitForUpdate,
+} from "./keyed-operations.ts"
 import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
 import { groupsTaken } from "./router.ts"
@@ -541,29 +549,33 @@ export class TaskRun implements Context, Attempt {
     return (question) => this.#operate().request(question)
   }
   get ask(): Context["ask"] {
-    return this.#scoped().ask
+    return this.#keyed(keyedAsk)
   }
   get waitFor(): Context["waitFor"] {
-    return this.#scoped().waitFor
+    return this.#keyed(keyedWaitFor)
   }
   get waitForUpdate(): Context["waitForUpdate"] {
-    return this.#scoped().waitForUpdate
+    return this.#keyed(keyedWaitForUpdate)
   }
   get sleep(): Context["sleep"] {
-    return this.#scoped().sleep
+    return this.#keyed(keyedSleep)
   }
   get step(): Context["step"] {
-    const operations = this.#operate()
-    return keyedStep(operations, operations.keys)
+    return this.#keyed(keyedStep)
   }
   get call(): Context["call"] {
-    return this.#scoped().call
+    return this.#keyed(keyedCall)
   }
   get scope(): Context["scope"] {
     return this.#scoped().scope
   }
   get clock(): Context["clock"] {
     return this.#frame.host.clock
+  }
+
+  #keyed<T>(of: (operations: TaskOperations, keys: HandlerKeys) => T): T {
+    const operations = this.#operate()
+    return of(operations, operations.keys)
   }
 
   /** Operations that are recorded under keys: the handler's own, or those of a scope. */
@@ -577,25 +589,10 @@ export class TaskRun implements Context, Attempt {
     const { machine } = this.#frame.host.root
     return {
       [KEPT]: (name) => (operations.wasAsked(keys) ? undefined : machine.keptAnswer(name)),
-      ask: (question) => unlistened(operations, "ctx.ask", () => operations.ask(keys, question)),
-      waitFor: (name, options) =>
-        unlistened(operations, "ctx.waitFor", () => operations.waitFor(keys, name, options)),
-      waitForUpdate: (name, options) =>
-        unlistened(operations, "ctx.waitForUpdate", () => operations.waitForUpdate(keys, name, options)),
-      sleep: (milliseconds) =>
-        unlistened(operations, "ctx.sleep", () => operations.sleep(keys, milliseconds)),
-      step: keyedStep(operations, keys),
-      call: (workflow, input, options) =>
-        unlistened(operations, "ctx.call", () => operations.call(keys, workflow, input, options)),
       scope: (name) => contextWith(this, this.#scoped(keys.scope(name))),
+      ...allKeyed(operations, keys),
     }
   }
-}
-
-/** Separate from the other operations of a context: agents read it for every call, and the others rarely. */
-function keyedStep(operations: TaskOperations, keys: HandlerKeys): Context["step"] {
-  return (name, run, options) =>
-    unlistened(operations, "ctx.step", () => operations.step(keys, name, run, options))
 }
 
 /** The attempt at the task that runs in this process. */
