@@ -193,12 +193,21 @@ export class Router implements MessageRouter {
       const one = group.cases[i] as SwitchCase
       if (!one.conditional || this.#isUsedUp(one, passes)) continue
       const holds = this.#holds(one.to ?? "output", conditions?.[i], message)
-      if (isPromise(holds)) {
-        return holds.then((later) => (later ? i : this.#chosenCase(group, message, passes, i + 1)))
-      }
+      if (isPromise(holds)) return this.#chosenLater(holds, group, message, passes, i)
       if (holds) return i
     }
     return group.cases.findIndex((one) => !one.conditional)
+  }
+
+  /** Separate, so that the common case allocates nothing for a closure. */
+  async #chosenLater(
+    holds: Promise<boolean>,
+    group: SwitchEdge,
+    message: Json,
+    passes: Passes,
+    at: number,
+  ): Promise<number> {
+    return (await holds) ? at : await this.#chosenCase(group, message, passes, at + 1)
   }
 
   #holds(to: NodeId, condition: Condition | undefined, message: Json): MaybePromise<boolean> {
