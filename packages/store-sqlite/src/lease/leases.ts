@@ -55,6 +55,8 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
   const addHolder = database.prepare(
     "INSERT INTO holders (id, machine, pid, born, beat, taken) VALUES (?, ?, ?, ?, 1, 0)",
   )
+  // SQLite prepares an update of runs, with its triggers, longer than it takes for the rest of a short run.
+  const hasDead = database.prepare("SELECT 1 FROM runs WHERE died_with = ? LIMIT 1")
   const releaseItsDead = database.prepare(
     `UPDATE runs SET ${RELEASED} WHERE died_with = ? AND status = 'quarantined'`,
   )
@@ -116,8 +118,10 @@ export function leaseTable(database: Database, codec: ValueCodec): LeaseTable {
         return known.taken === 1
       }
       addHolder.run(name, toText(machine), pid, toText(born))
-      releaseItsDead.run(name)
-      withdraw.run(name)
+      if (hasDead.all(name).length > 0) {
+        releaseItsDead.run(name)
+        withdraw.run(name)
+      }
       return true
     },
     holders: () =>
