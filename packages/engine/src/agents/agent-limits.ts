@@ -38,13 +38,11 @@ export class Guard {
   #end: number | undefined
 
   constructor(agent: string, limits: AgentLimits = {}, budget: Budget = {}, reserves = false) {
-    const { iterations = ITERATIONS, seconds, ...amounts } = limits
+    const { iterations = ITERATIONS, seconds, tokens, usd, modelCalls, toolCalls, allowUnpriced } = limits
     this.agent = agent
-    this.#limits = amounts
+    this.#limits = { tokens, usd, modelCalls, toolCalls, allowUnpriced }
     this.#budget = budget
-    this.#isBounded = [amounts, budget].some((bounds) =>
-      Object.values(bounds).some((most) => typeof most === "number"),
-    )
+    this.#isBounded = isBounded(this.#limits) || isBounded(budget)
     this.#iterations = iterations
     this.#seconds = seconds
     this.#reserves = reserves
@@ -150,6 +148,11 @@ export class Guard {
     reached.set(error, option)
     return error
   }
+}
+
+function isBounded(amounts: Budget): boolean {
+  for (const part in amounts) if (typeof amounts[part as keyof Budget] === "number") return true
+  return false
 }
 
 const reached = new WeakMap<Error, string>()

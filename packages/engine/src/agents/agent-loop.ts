@@ -196,7 +196,7 @@ class AgentConversation {
   readonly #hasCalled = new Set<string>()
   #modelCalls = 0
   /** Input guardrails that have passed: `false` for those before the first model call, `true` for the parallel ones. */
-  readonly #cleared = new Set<boolean>()
+  readonly #cleared: boolean[] = []
   readonly #visits = new HookedVisits()
   /** Tools that end with the conversation. */
   readonly #opened: ToolTable[] = []
@@ -325,7 +325,7 @@ class AgentConversation {
     try {
       // The limit was reached before the first reply, possibly before the verdicts on the input.
       for (const parallel of this.#steps.length === 0 ? [false, true] : [])
-        if (!this.#cleared.has(parallel)) await this.#checkInput(parallel)
+        if (!this.#cleared.includes(parallel)) await this.#checkInput(parallel)
       const { reply } = await agentStep(
         { ...speaker, tools },
         {
@@ -416,7 +416,7 @@ class AgentConversation {
     if (due.length === 0) return
     const subject = { agent, text: inputText(inputMessages(this.#input)), value: this.#input }
     await checkAll(this.#scope, due, subject)
-    this.#cleared.add(parallel)
+    this.#cleared.push(parallel)
   }
 
   /** Makes the first model call in parallel with its guardrails; later calls have none. */
@@ -521,12 +521,18 @@ class AgentConversation {
     return await this.#enter(core, handoff)
   }
 
-  async #ask(speaker: Speaker): Promise<StepReply> {
+  #ask(speaker: Speaker): Promise<StepReply> {
+    const { history } = speaker.core.options
+    if (typeof history !== "object" || history.kind !== "summarise") return this.#step(speaker)
+    return summaryOf(history, this.#messages, speaker).then((summary) => {
+      this.#add(summary)
+      return this.#step(speaker)
+    })
+  }
+
+  #step(speaker: Speaker): Promise<StepReply> {
     const { core, system } = speaker
     const { history, toolChoice } = core.options
-    if (typeof history === "object" && history.kind === "summarise") {
-      this.#add(await summaryOf(history, this.#messages, speaker))
-    }
     const isFollowed = this.#hasCalled.has(core.name) && toolChoice !== "none"
     const request = {
       system,
@@ -538,15 +544,17 @@ class AgentConversation {
       ids: this.#ids,
       tokens: this.#tokens,
     }
-    const asked = await fittingStep(speaker, request, async () => {
+    const compact = async () => {
       if (typeof history === "object" && history.kind === "summarise")
         this.#add(await summaryOf(history, this.#messages, speaker, true))
       return this.#messages
+    }
+    return fittingStep(speaker, request, compact).then((asked) => {
+      this.#tokens = asked.tokens
+      this.#modelCalls += asked.asked
+      for (const { id } of toolCallsOf(asked.reply)) this.#ids.add(id)
+      return asked
     })
-    this.#tokens = asked.tokens
-    this.#modelCalls += asked.asked
-    for (const { id } of toolCallsOf(asked.reply)) this.#ids.add(id)
-    return asked
   }
 
   #add(message: Message | undefined): void {

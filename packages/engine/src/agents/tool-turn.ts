@@ -232,12 +232,11 @@ function knownOf({ args, isLost }: AllowedArgs): KnownArgs {
 
 function recordedCall(turn: ToolTurn, tool: Tool, call: ToolCall, known: KnownArgs): Promise<ToolOutcome> {
   const { core, scope } = turn.active
-  const run = async (paid: PaidStep): Promise<ToolOutcome> => {
+  const judged = (outcome: ToolOutcome) =>
+    outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
+  const run = (paid: PaidStep): ToolOutcome | Promise<ToolOutcome> => {
     if (known === undefined) return lost(tool, paid.mayHaveRun)
-    const started = start(turn, paid)
-    if (started !== undefined) await started
-    const outcome = await runTool(turn, tool, known.args, call, false)
-    return outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
+    return andThen(start(turn, paid), () => runTool(turn, tool, known.args, call, false).then(judged))
   }
   return scope.ctx.step(stepName(tool, call), run, {
     usage: (outcome) => (wasNotMade(outcome) ? {} : ONE_CALL),

@@ -375,7 +375,7 @@ function generate(
   })
 }
 
-async function stream(
+function stream(
   model: Model,
   call: ModelCall,
   options: CallEnvironment,
@@ -388,30 +388,29 @@ async function stream(
   const stopped = deadline?.signal ?? signal
   const sentAt = clock.now()
   let beganAt: number | undefined
-  try {
-    const parts = await orStopped(
-      () => model.doStream(callOptions(model, call, stopped)),
-      stopped,
-      ({ stream }) => stream,
-      ({ stream }) => stream.cancel(),
-    )
-    await read(parts, streamed, stopped, () => {
-      beganAt ??= clock.now()
-      extendDeadline(model, deadline, options)
-    })
+  const onPart = () => {
+    beganAt ??= clock.now()
+    if (deadline !== undefined) extendDeadline(model, deadline, options)
+  }
+  const whole = () => {
     const answer = streamed.answer()
     const reply = replyOf(model, call, answer, prices)
     if (isFailed(reply)) throw endedInError()
     const firstToken = beganAt === undefined ? undefined : Math.max(0, beganAt - sentAt)
     onAnswered?.({ firstToken, id: streamed.id, finish: answer.finishReason.raw })
     return reply
-  } catch (error) {
+  }
+  const reply = orStopped(
+    () => model.doStream(callOptions(model, call, stopped)),
+    stopped,
+    (opened) => read(opened.stream, streamed, stopped, onPart, whole),
+    (opened) => opened.stream.cancel(),
+  ).catch((error: unknown) => {
     // A stopped call sends no more deltas.
     if (!signal.aborted) streamed.retract()
     throw error
-  } finally {
-    deadline?.close()
-  }
+  })
+  return deadline === undefined ? reply : reply.finally(() => deadline.close())
 }
 
 function deadlineOf(
@@ -427,21 +426,19 @@ function deadlineOf(
 }
 
 /** Called when the model sends a part. */
-function extendDeadline(
-  model: Model,
-  deadline: Deadline | undefined,
-  { idleTimeout }: CallEnvironment,
-): void {
-  if (idleTimeout === undefined) deadline?.clear()
-  else deadline?.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
+function extendDeadline(model: Model, deadline: Deadline, { idleTimeout }: CallEnvironment): void {
+  if (idleTimeout === undefined) deadline.clear()
+  else deadline.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
 }
 
+/** `whole` makes the reply of all parts. */
 async function read(
   parts: ReadableStream<LanguageModelV3StreamPart>,
   streamed: StreamedReply,
   signal: AbortSignal,
   onPart: () => void,
-): Promise<void> {
+  whole: () => ModelReply,
+): Promise<ModelReply> {
   const reader = parts.getReader()
   // Ends a pending read at once, even if the provider ignores its signal.
   const stop = () => reader.cancel(signal.reason).catch(() => undefined)
@@ -451,7 +448,7 @@ async function read(
     for (;;) {
       const { done, value } = await reader.read()
       if (signal.aborted) throw stopError(signal)
-      if (done) return
+      if (done) return whole()
       const isContent = streamed.take(value)
       hasBegun ||= isContent
       if (hasBegun) onPart()

@@ -33,6 +33,13 @@ interface Block {
   providerMetadata?: SharedV3ProviderMetadata
 }
 
+interface OpenBlock {
+  readonly id: string
+  readonly block: Block
+}
+
+type BlockPart = Extract<LanguageModelV3StreamPart, { type: `${"text" | "reasoning"}-${string}` }>
+
 /**
  * Assembles a reply from a stream, and sends each piece to `onDelta`. A stream that ends without a finish reason was
  * interrupted: no part of it may become a reply.
@@ -40,8 +47,9 @@ interface Block {
 export class StreamedReply {
   readonly #onDelta: ((delta: ReplyDelta) => void) | undefined
   readonly #content: LanguageModelV3Content[] = []
-  readonly #blocks = new Map<string, Block>()
-  readonly #tools = new Map<string, Tool & { sent: number }>()
+  /** Text and reasoning that has not ended, by its kind and id: few at the same time. */
+  readonly #open: OpenBlock[] = []
+  #tools: Map<string, Tool & { sent: number }> | undefined
   readonly #sent = { text: 0, reasoning: 0 }
   #received = ""
   #warnings: readonly SharedV3Warning[] = []
@@ -81,11 +89,11 @@ export class StreamedReply {
       case "text-end":
       case "reasoning-end":
         this.#block(part)
-        this.#blocks.delete(keyOf(part))
+        this.#open.splice(this.#openAt(part), 1)
         return false
       case "tool-input-start":
         if (part.providerExecuted !== true) {
-          this.#tools.set(part.id, { id: part.id, name: part.toolName, sent: 0 })
+          this.#addTool(part.id, part.toolName)
         }
         return true
       case "tool-input-delta":
@@ -134,24 +142,34 @@ export class StreamedReply {
   retract(): void {
     if (this.#sent.text > 0) this.#onDelta?.({ kind: "text", text: "", offset: 0 })
     if (this.#sent.reasoning > 0) this.#onDelta?.({ kind: "reasoning", text: "", offset: 0 })
-    for (const { id, name, sent } of this.#tools.values()) {
+    for (const { id, name, sent } of this.#tools?.values() ?? []) {
       if (sent > 0) this.#onDelta?.({ kind: "tool", text: "", offset: 0, tool: { id, name } })
     }
   }
 
   /** The block that the part belongs to; merges the part's metadata into it. */
-  #block(part: Extract<LanguageModelV3StreamPart, { type: `${"text" | "reasoning"}-${string}` }>): Block {
-    const key = keyOf(part)
-    let block = this.#blocks.get(key)
+  #block(part: BlockPart): Block {
+    let block = this.#open[this.#openAt(part)]?.block
     if (block === undefined) {
-      block = { type: part.type.startsWith("text") ? "text" : "reasoning", text: "" }
-      this.#blocks.set(key, block)
+      block = { type: kindOf(part), text: "" }
+      this.#open.push({ id: part.id, block })
       this.#content.push(block)
     }
     if (part.providerMetadata !== undefined) {
       block.providerMetadata = merged(block.providerMetadata, part.providerMetadata)
     }
     return block
+  }
+
+  /** -1 if there is none. */
+  #openAt(part: BlockPart): number {
+    const kind = kindOf(part)
+    return this.#open.findIndex(({ id, block }) => id === part.id && block.type === kind)
+  }
+
+  #addTool(id: string, name: string): void {
+    this.#tools ??= new Map()
+    this.#tools.set(id, { id, name, sent: 0 })
   }
 
   #grow(part: Extract<LanguageModelV3StreamPart, { type: "text-delta" | "reasoning-delta" }>): void {
@@ -165,7 +183,7 @@ export class StreamedReply {
   }
 
   #sendTool(id: string, text: string): void {
-    const tool = this.#tools.get(id)
+    const tool = this.#tools?.get(id)
     if (tool === undefined || text === "") return
     const offset = tool.sent
     tool.sent += text.length
@@ -176,16 +194,15 @@ export class StreamedReply {
   #call(part: Extract<LanguageModelV3StreamPart, { type: "tool-call" }>): void {
     this.#content.push(part)
     if (part.providerExecuted === true) return
-    const known = this.#tools.get(part.toolCallId)
-    if (known === undefined)
-      this.#tools.set(part.toolCallId, { id: part.toolCallId, name: part.toolName, sent: 0 })
+    const known = this.#tools?.get(part.toolCallId)
+    if (known === undefined) this.#addTool(part.toolCallId, part.toolName)
     // Some providers send the arguments only when they are complete.
     if (known === undefined || known.sent === 0) this.#sendTool(part.toolCallId, part.input)
   }
 }
 
-function keyOf({ type, id }: { readonly type: string; readonly id: string }): string {
-  return `${type.startsWith("text") ? "text" : "reasoning"}:${id}`
+function kindOf({ type }: BlockPart): Block["type"] {
+  return type.startsWith("text") ? "text" : "reasoning"
 }
 
 /** Signatures and ids arrive in pieces, each under the provider's name. */
