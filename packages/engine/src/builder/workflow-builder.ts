@@ -100,7 +100,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       max,
       label,
     } as const
-    return this.#connect(group, when === undefined ? {} : { conditions: [when as Condition] })
+    return this.#connect(group, when && { conditions: [when as Condition] })
   }
 
   /** Connects nodes in sequence; the first is the start if none is set. */
@@ -136,7 +136,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       selective: select !== undefined,
       label,
     } as const
-    return this.#connect(group, select === undefined ? {} : { select: select as Select })
+    return this.#connect(group, select && { select: select as Select })
   }
 
   /** The target receives one list of the sources' messages, in the declared order. */
@@ -148,10 +148,13 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     checkEdgeOptions("fanIn", to.id, options)
     const { policy } = options.join ?? all()
     const sources = from.map((node) => this.#add(node))
-    return this.#connect(
-      { kind: "fan-in", from: sources, to: this.#add(to), join: policy, timeout: options.timeout },
-      {},
-    )
+    return this.#connect({
+      kind: "fan-in",
+      from: sources,
+      to: this.#add(to),
+      join: policy,
+      timeout: options.timeout,
+    })
   }
 
   /** The first matching case receives the message, else the default; without a default the message is an output. */
@@ -201,10 +204,14 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     const target = to === undefined ? {} : { to: this.#add(to) }
     checkEdgeOptions("map", from.id, options)
     const { concurrency, settle } = options
-    return this.#connect(
-      { kind: "map", from: this.#add(from), worker: this.#add(worker), ...target, concurrency, settle },
-      {},
-    )
+    return this.#connect({
+      kind: "map",
+      from: this.#add(from),
+      worker: this.#add(worker),
+      ...target,
+      concurrency,
+      settle,
+    })
   }
 
   /** Loops back from `from` to `to`, while or until a condition holds, at most `max` times. */
@@ -217,7 +224,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     const { max, exit } = options
     // Without an end condition it is a plain back edge, which validation rejects.
     if (options.while === undefined && options.until === undefined && max === undefined) {
-      return this.#connect({ kind: "single", from: this.#add(from), to: this.#add(to) }, {})
+      return this.#connect({ kind: "single", from: this.#add(from), to: this.#add(to) })
     }
     const repeats = options.while ?? not(options.until)
     const again: SwitchCase = {
@@ -245,7 +252,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     from: AnyNode,
     to: Node<Failure, O, P>,
   ): WorkflowBuilder<In, Out | O, StartOut, Put | P, State> {
-    return this.#connect({ kind: "error", from: this.#add(from), to: this.#add(to) }, {})
+    return this.#connect({ kind: "error", from: this.#add(from), to: this.#add(to) })
   }
 
   /** The node to which the run goes, once, instead of ending when it reaches a limit, its budget or its timeout. */
@@ -320,19 +327,20 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
 
   #add(node: AnyNode): NodeId {
     checkNode(this.#name, node)
-    checkNodePolicies(node.id, node.definition)
     const known = this.#nodes.get(node.id)
+    if (known?.includes(node)) return node.id
+    checkNodePolicies(node.id, node.definition)
     if (known === undefined) this.#nodes.set(node.id, [node])
-    else if (!known.includes(node)) known.push(node)
+    else known.push(node)
     return node.id
   }
 
   #connect<B>(
     group: EdgeGroup,
-    functions: { conditions?: readonly (Condition | undefined)[]; select?: Select },
+    functions?: { conditions?: readonly (Condition | undefined)[]; select?: Select },
   ): B {
     this.#edges.push(group)
-    this.#functions.set(group, functions)
+    if (functions !== undefined) this.#functions.set(group, functions)
     return this.#as()
   }
 
