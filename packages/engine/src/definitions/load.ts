@@ -65,14 +65,15 @@ export function loadDefinition(source: string | DefinitionText, loadOptions: Loa
   if (loaded === undefined || plan === undefined || linked === undefined) {
     return { dialect, diagnostics: report.diagnostics, sources }
   }
+  const agents = agentsIn(linked)
   const definition: Definition = {
     file,
     name: loaded.name,
     dialect: loaded.dialect,
     workflow: linked.workflow as Workflow<string, unknown>,
-    agents: new Map(agentsIn(linked).map(([, agent]) => [agent.name, agent])),
-    usesInput: loaded.dialect === "steps" ? stepsUseInput(loaded.document.data) : agentsIn(linked).length > 0,
-    unusedAgents: unusedIn(plan, linked),
+    agents: new Map(agents.map(([, agent]) => [agent.name, agent])),
+    usesInput: loaded.dialect === "steps" ? stepsUseInput(loaded.document.data) : agents.length > 0,
+    unusedAgents: unusedIn(plan, agents),
     data: loaded.document.data,
     plan,
     importModules: () => importFunctions(plan, options),
@@ -109,12 +110,12 @@ function closableIn({ values }: Linked): readonly { close(): Promise<void> }[] {
 }
 
 function agentsIn({ values }: Linked): readonly [string, Agent][] {
-  return [...values].flatMap(([name, value]): [string, Agent][] => (isAgent(value) ? [[name, value]] : []))
+  return [...values].filter((entry): entry is [string, Agent] => isAgent(entry[1]))
 }
 
-function unusedIn(plan: Plan, linked: Linked): ReadonlySet<string> {
+function unusedIn(plan: Plan, agents: ReturnType<typeof agentsIn>): ReadonlySet<string> {
   const used = reachable(plan)
-  const unused = agentsIn(linked).filter(([name]) => !used.has(name))
+  const unused = agents.filter(([name]) => !used.has(name))
   return new Set(unused.map(([, agent]) => agent.name))
 }
 

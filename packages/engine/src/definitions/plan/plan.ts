@@ -110,14 +110,14 @@ export function call(make: string, ...args: readonly Arg[]): Call {
 
 /** Leaves out options without a value. */
 export function callWith(make: string, args: readonly Arg[], options: ArgObject): Call {
-  const isEmpty = Object.values(options).every((value) => value === undefined)
-  return new Call(make, isEmpty ? args : [...args, options])
+  const defined = definedArgs(options)
+  return new Call(make, defined === undefined ? args : [...args, defined])
 }
 
 /** The arguments that have a value; undefined if none has. */
 export function definedArgs(args: ArgObject): ArgObject | undefined {
-  const defined = Object.entries(args).filter(([, value]) => value !== undefined)
-  return defined.length === 0 ? undefined : Object.fromEntries(defined)
+  const names = Object.keys(args).filter((name) => args[name] !== undefined)
+  return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, args[name]]))
 }
 
 export function later(arg: Arg, of?: PlanType | undefined): Later {

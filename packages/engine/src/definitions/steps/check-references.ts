@@ -53,8 +53,9 @@ export function checkReferences(input: Checking): void {
   }
   checkPrior(checking, input.priorOutputs, ["workflow", "prior_outputs"])
   for (const step of all) {
-    checkPrior(checking, step.data.prior_outputs, [...step.at, "prior_outputs"], step.path)
-    for (const text of stepTexts(step)) checkText(checking, text, [step.path])
+    const { at, path, data } = step
+    if (data.prior_outputs) checkPrior(checking, data.prior_outputs, [...at, "prior_outputs"], path)
+    for (const text of stepTexts(step)) checkText(checking, text, [path])
   }
   const users = groupBy(
     all.flatMap((step) => (step.type === "agent" ? [[step.agent, step.path] as const] : [])),

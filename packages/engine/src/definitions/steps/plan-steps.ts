@@ -257,6 +257,7 @@ function ordered(step: Step, before: Before, report: DocumentReport): Step {
 
 /** Moves the later steps that a condition refers to directly before it. */
 function neededFirst(list: readonly Step[]): readonly Step[] {
+  if (!list.some((step) => namesIn(step).length > 0)) return list
   const byId = new Map(list.filter(hasOutput).map((step) => [step.id, step]))
   const positions = new Map(list.map((step, i) => [step, i]))
   const placed = new Set<Step>()
