@@ -109,15 +109,18 @@ export function call(make: string, ...args: readonly Arg[]): Call {
 }
 
 /** Leaves out options without a value. */
-export function callWith(make: string, args: readonly Arg[], options: ArgObject): Call {
-  const defined = definedArgs(options)
+export function callWith(make: string, args: readonly Arg[], ...options: readonly ArgObject[]): Call {
+  const defined = definedArgs(...options)
   return new Call(make, defined === undefined ? args : [...args, defined])
 }
 
 /** The arguments that have a value; undefined if none has. */
-export function definedArgs(args: ArgObject): ArgObject | undefined {
-  const names = Object.keys(args).filter((name) => args[name] !== undefined)
-  return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, args[name]]))
+export function definedArgs(...args: readonly ArgObject[]): ArgObject | undefined {
+  const defined: [string, Arg][] = []
+  for (const part of args) {
+    for (const name of Object.keys(part)) if (part[name] !== undefined) defined.push([name, part[name]])
+  }
+  return defined.length === 0 ? undefined : Object.fromEntries(defined)
 }
 
 export function later(arg: Arg, of?: PlanType | undefined): Later {

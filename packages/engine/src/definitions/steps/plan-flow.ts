@@ -96,32 +96,32 @@ function valueName(path: string, { agents }: FlowPlan): string {
 function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
   const { path, data } = step
   const { description, prompt, choices, schema, to, default: fallback, signal, tool, args } = data
-  const policies = { description, ...policiesOf(data), loop }
+  const policies = [{ description }, policiesOf(data), { loop }]
   const priorOutputs = idsOf(data.prior_outputs ?? plan.priorOutputs)
   const budget = budgetArg(data.budget)
   const limits = { flow: plan.flow(step), placement: loop === undefined ? data.placement : undefined }
-  const made = (make: string, more: readonly Arg[], options: ArgObject) =>
-    callWith(make, [plan.steps, path, ...more], { ...options, ...policies, last })
+  const made = (make: string, more: readonly Arg[], ...options: readonly ArgObject[]) =>
+    callWith(make, [plan.steps, path, ...more], ...options, ...policies, { last })
   switch (step.type) {
     case "agent":
-      return made("agentStep", [plan.ref(step)], { prompt, priorOutputs, budget, ...limits })
+      return made("agentStep", [plan.ref(step)], { prompt, priorOutputs, budget }, limits)
     case "workflow":
     case "team":
       return made("workflowStep", [plan.ref(step)], { prompt, priorOutputs, budget })
     case "research":
       return made("workflowStep", [plan.ref(step)], { prompt, priorOutputs })
     case "tool":
-      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg, budget, ...limits })
+      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg, budget }, limits)
     case "function": {
-      const options = { args: args as Arg, schema: schema as Arg, ...limits }
-      return made("functionStep", [plan.ref(step)], options)
+      const options = { args: args as Arg, schema: schema as Arg }
+      return made("functionStep", [plan.ref(step)], options, limits)
     }
     case "human":
       return made("humanStep", [], { prompt, choices, schema: schema as Arg, to, default: fallback })
     case "wait":
       return made("waitStep", [], { signal, schema: schema as Arg, default: fallback })
     case "condition":
-      return callWith("conditionStep", [plan.steps, path, step.condition], policies)
+      return callWith("conditionStep", [plan.steps, path, step.condition], ...policies)
     default:
       throw new Error(`A ${step.type} step is not a single node.`)
   }
