@@ -24,7 +24,7 @@ import {
 } from "./expression-error.ts"
 import { calculate, compare, equals, isIn, type Operator, operatorProblem, truthOf } from "./operators.ts"
 import { type Rewritten, rewrite } from "./rewrite.ts"
-import { MAX_EXPRESSION, type Reference, type Spelling } from "./syntax.ts"
+import { loneReference, MAX_EXPRESSION, type Reference, type Spelling, tokens } from "./syntax.ts"
 import { jsonLength, kindOf, nameOfKind, type StaticKind } from "./values.ts"
 
 interface Compiled extends Code {
@@ -362,18 +362,14 @@ export function expression(source: string, spelling: Spelling): Expression {
       end: source.length,
     })
   }
-  const rewritten = rewrite(source, spelling)
+  const list = tokens(source, spelling)
+  const lone = loneReference(list)
+  if (lone !== undefined) return reading(source, lone)
+  const rewritten = rewrite(list, spelling)
   if (rewritten.cel.text === "") throw new ExpressionError("This expression is empty.", whole(source))
   const { references } = rewritten
   const [reference] = references
-  if (rewritten.isLone && reference !== undefined) {
-    const evaluate = (scope: Scope) => referenced(reference, scope)
-    const explain = (scope: Scope) => {
-      const value = evaluate(scope)
-      return { value, operands: [operand(source.trim(), value)] }
-    }
-    return { source, references, evaluate, explain }
-  }
+  if (rewritten.isLone && reference !== undefined) return reading(source, reference)
   const compiled = compile(source, rewritten, spelling)
   let traced: Compiled | undefined
   return {
@@ -387,6 +383,16 @@ export function expression(source: string, spelling: Spelling): Expression {
       return { value, operands: operandsOf(source, evaluation) }
     },
   }
+}
+
+/** An expression that is one reference. */
+function reading(source: string, reference: Reference): Expression {
+  const evaluate = (scope: Scope) => referenced(reference, scope)
+  const explain = (scope: Scope) => {
+    const value = evaluate(scope)
+    return { value, operands: [operand(source.trim(), value)] }
+  }
+  return { source, references: [reference], evaluate, explain }
 }
 
 /** Each text once; the expression itself is not a part of it. */

@@ -6,7 +6,7 @@
  * the next `and`, `or`, comma or closing bracket.
  */
 import { ExpressionError, type Span } from "./expression-error.ts"
-import { isSymbol, type Reference, readReference, type Spelling, type Token, tokens } from "./syntax.ts"
+import { isSymbol, type Reference, readReference, type Spelling, type Token } from "./syntax.ts"
 
 const MAX_NESTING = 64
 
@@ -42,8 +42,8 @@ const CONSTANTS: Readonly<Record<string, string>> = {
 /** Macros bind the name in their first argument. */
 export const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "map", "filter"])
 
-export function rewrite(source: string, spelling: Spelling): Rewritten {
-  return new Rewriter(tokens(source, spelling), spelling).run()
+export function rewrite(list: readonly Token[], spelling: Spelling): Rewritten {
+  return new Rewriter(list, spelling).run()
 }
 
 class Rewriter {

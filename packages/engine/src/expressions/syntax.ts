@@ -27,6 +27,11 @@ const STEP_ID = /[\p{L}\p{M}\p{N}_-]+/uy
 const NUMBER = /0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const SYMBOL = /==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()[\]{}]/y
 const RAW_STRING = /[rR]["']/y
+const PATTERNS = [
+  ["name", NAME],
+  ["number", NUMBER],
+  ["symbol", SYMBOL],
+] as const
 
 export function tokens(source: string, spelling: Spelling): readonly Token[] {
   const found: Token[] = []
@@ -59,11 +64,7 @@ function nextToken(source: string, start: number, spelling: Spelling, before: re
   }
   if (source[start] === '"' || source[start] === "'") return token("string", endOfString(source, start))
   if (skip(RAW_STRING, source, start) > start) return token("string", endOfString(source, start + 1))
-  for (const [kind, pattern] of [
-    ["name", NAME],
-    ["number", NUMBER],
-    ["symbol", SYMBOL],
-  ] as const) {
+  for (const [kind, pattern] of PATTERNS) {
     const end = skip(pattern, source, start)
     if (end > start) return token(kind, end)
   }
@@ -155,6 +156,13 @@ export function readReference(
   }
   const end = (tokens[next - 1] as Token).end
   return { reference: { root: root.text, path, start: root.start, end }, next }
+}
+
+/** The reference that all tokens are, if it is written with `$`: without, it may be a word. */
+export function loneReference(tokens: readonly Token[]): Reference | undefined {
+  if (tokens[0]?.kind !== "root") return undefined
+  const { reference, next } = readReference(tokens, 0)
+  return tokens[next]?.kind === "end" ? reference : undefined
 }
 
 interface Part {
