@@ -1,5 +1,5 @@
 /**
- * What a fleet shares: queued runs, slots, events for subscriptions, schedules, records.
+ * What a fleet shares: queued runs, slots, events for subscriptions, keys, schedules, records.
  *
  * Queued runs in the file. `flow` is what a run was queued with, as JSON, and `line` what decides whether it may be claimed:
  * its workflow, queue, tenant and lanes. Both are null for a run that was not queued, whose line is its workflow.
@@ -110,6 +110,11 @@ export const SUBSCRIPTION_MIGRATION = `
     failure TEXT,
     sum INTEGER NOT NULL
   ) WITHOUT ROWID;
+`
+
+/** A value of each key that values were sealed with, to recognise the key. */
+export const KEY_MIGRATION = `
+  CREATE TABLE keys (id TEXT NOT NULL PRIMARY KEY, "check" TEXT NOT NULL) WITHOUT ROWID;
 `
 
 export const SCHEDULE_MIGRATION = `

@@ -9,7 +9,27 @@ import {
   openStore,
   records,
 } from "../stores.test-support.ts"
+import type { Driver } from "./driver.ts"
 import { VERSION_1, VERSION_2 } from "./old-schemas.test-support.ts"
+
+/** The tables, indexes and triggers of a file, and what a new file has in them. */
+function schemaOf(path: string, driver: Driver): unknown {
+  const database = open(path, driver)
+  const all = (sql: string) => database.prepare(sql).all()
+  const made = all("SELECT type, name, sql FROM sqlite_master ORDER BY name") as { sql: string | null }[]
+  const schema = made.map((one) => ({ ...one, sql: spelled(one.sql) }))
+  const rows = ["meta", "event_end", "name_index"].map((table) => all(`SELECT * FROM ${table}`))
+  database.close()
+  return { schema, rows }
+}
+
+/** A statement that adds a column to a table leaves its own spelling. */
+function spelled(sql: string | null): string | undefined {
+  return sql
+    ?.replace(/\s+/g, " ")
+    .replace(/ ?([(),]) ?/g, "$1")
+    .replace('TABLE "runs"', "TABLE runs")
+}
 
 describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
   /** Two runs: one of them with a large record, one without a workflow. */
@@ -86,14 +106,7 @@ describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
   })
 
   test("has the same tables as a new one", () => {
-    const [{ path: old }, fresh] = [oldFile(), freshPath()]
-    const [a, b] = [old, fresh].map((path) => {
-      const database = open(path, driver)
-      const schema = database.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY name").all()
-      database.close()
-      return schema
-    })
-    expect(a).toEqual(b)
+    expect(schemaOf(freshPath(), driver)).toEqual(schemaOf(oldFile().path, driver))
   })
 })
 
@@ -172,13 +185,7 @@ describe.each(drivers)("a file of version 2, opened by $name", ({ driver }) => {
   })
 
   test("has the same tables as a new one", () => {
-    const [a, b] = [oldFile(), freshPath()].map((path) => {
-      const database = open(path, driver)
-      const schema = database.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY name").all()
-      database.close()
-      return schema
-    })
-    expect(a).toEqual(b)
+    expect(schemaOf(freshPath(), driver)).toEqual(schemaOf(oldFile(), driver))
   })
 })
 

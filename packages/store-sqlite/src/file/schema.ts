@@ -11,6 +11,7 @@ import { type JsonBytes, jsonBytes } from "./columns.ts"
 import { type Database, preparedLater } from "./driver.ts"
 import { isBusy, outdated, tablesDamaged, unusable } from "./errors.ts"
 import {
+  KEY_MIGRATION,
   OVER_MIGRATION,
   PAUSE_MIGRATION,
   QUEUE_MIGRATION,
@@ -19,30 +20,11 @@ import {
   SLOT_MIGRATION,
   SUBSCRIPTION_MIGRATION,
 } from "./fleet-schema.ts"
+import { NEW_TABLES } from "./new-schema.ts"
 import { addSearchTables } from "./search-schema.ts"
 
-/** The step at N takes a file of version N to version N + 1; released ones never change. */
+/** The step at N takes a file of version N + 1 to version N + 2; released ones never change. New files: new-schema.ts. */
 const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
-  `
-  CREATE TABLE meta (version INTEGER NOT NULL);
-  INSERT INTO meta (version) VALUES (0);
-  CREATE TABLE runs (
-    id INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL UNIQUE,
-    head INTEGER NOT NULL,
-    workflow TEXT,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL
-  );
-  CREATE TABLE journal (
-    run INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    frame TEXT NOT NULL,
-    events INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (run, seq)
-  );
-  `,
   // Runs had no more than a journal: each counts as one that was left while it ran, and is claimed again.
   // Their ids are never given again, as what is left of a removed run goes by its id, and later.
   // `rested_at` is `updated_at` as it was when the run was let go of, or ended: no index has what every append changes.
@@ -268,8 +250,7 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   QUEUE_MIGRATION,
   addSearchTables,
   SUBSCRIPTION_MIGRATION,
-  // A value of each key that values were sealed with, to recognise the key.
-  `CREATE TABLE keys (id TEXT NOT NULL PRIMARY KEY, "check" TEXT NOT NULL) WITHOUT ROWID;`,
+  KEY_MIGRATION,
   SLOT_MIGRATION,
   SCHEDULE_MIGRATION,
   RECORD_MIGRATION,
@@ -277,7 +258,7 @@ const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   OVER_MIGRATION,
 ]
 
-const SCHEMA_VERSION = MIGRATIONS.length
+const SCHEMA_VERSION = MIGRATIONS.length + 1
 
 /** A condition of a statement that is to change nothing in a file of another version. */
 export const IS_CURRENT = `(SELECT version FROM meta) = ${SCHEMA_VERSION}`
@@ -297,11 +278,15 @@ export function isCurrent(database: Database, path: string): boolean {
 /** To be called within a transaction that may write. */
 export function migrate(database: Database, path: string): void {
   if (isCurrent(database, path)) return
-  for (const step of MIGRATIONS.slice(versionOf(database, path))) {
-    if (typeof step === "string") database.exec(step)
-    else step(database)
-  }
+  const version = versionOf(database, path)
+  if (version === 0) database.exec(NEW_TABLES)
+  else for (const step of MIGRATIONS.slice(version - 1)) apply(step, database)
   database.exec(`UPDATE meta SET version = ${SCHEMA_VERSION}`)
+}
+
+function apply(step: (typeof MIGRATIONS)[number], database: Database): void {
+  if (typeof step === "string") database.exec(step)
+  else step(database)
 }
 
 /**

@@ -5,7 +5,7 @@
 import { labelTable } from "../runs/run-labels.ts"
 import type { Database } from "./driver.ts"
 
-const TABLES = `
+export const SEARCH_TABLES = `
   CREATE TABLE run_labels (run INTEGER NOT NULL, label TEXT NOT NULL, PRIMARY KEY (run, label)) WITHOUT ROWID;
   CREATE INDEX run_labels_label ON run_labels (label, run);
   CREATE VIRTUAL TABLE run_names USING fts5 (
@@ -19,7 +19,7 @@ const AT_ONCE = 1_000
 
 /** The labels of older runs are added here: SQL and JavaScript do not escape them alike. */
 export function addSearchTables(database: Database): void {
-  database.exec(TABLES)
+  database.exec(SEARCH_TABLES)
   const { addStored } = labelTable(database)
   const find = database.prepare(
     "SELECT id, CAST(labels AS BLOB) AS labels FROM runs WHERE labels IS NOT NULL AND id > ? ORDER BY id LIMIT ?",
