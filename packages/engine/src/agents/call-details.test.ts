@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test, vi } from "vitest"
 import type { Model } from "../models/index.ts"
 import type { RunEvent } from "../protocol/index.ts"
+import { memoryStore } from "../stores/index.ts"
 import { manualClock } from "../testing/index.ts"
 import { tool } from "../tools/index.ts"
 import { agent } from "./agent.ts"
@@ -94,6 +95,16 @@ test("a response id that is a key is masked", async () => {
   }
   const [only] = await detailsOf({ model, stream: false })
   expect(only).toMatchObject({ request: { messages: 1 }, response: { id: "[secret]" } })
+})
+
+test("a stored run that nobody watches records the details of its calls", async () => {
+  const store = memoryStore()
+  const bird = agent({ name: "bird", model: pureModel(() => "A stork.") })
+  await bird.run("What is there?", { store, runId: "r" })
+  const details = (await store.read("r" as never, 0)).flatMap(({ entry }) =>
+    entry.type === "step.recorded" ? [entry.details] : [],
+  )
+  expect(details).toEqual([expect.objectContaining({ request: { messages: 1 } })])
 })
 
 test("nothing of a call but its reply is recorded with recordCalls: false", async () => {

@@ -128,8 +128,8 @@ export function allowedArgs(
       const text = `The arguments of "${tool.name}" are invalid: ${read.reason}. Call it again with valid arguments.`
       return failure("TOOL_ARGS", text)
     }
-    const given: AllowedArgs = { ok: true, args: read.args, isLost }
-    return hasRules || mustBeAsked ? approvedArgs(calls, tool, call, given, mustBeAsked, onAsk) : given
+    const parsed: AllowedArgs = { ok: true, args: read.args, isLost }
+    return hasRules || mustBeAsked ? approvedArgs(calls, tool, call, parsed, mustBeAsked, onAsk) : parsed
   })
 }
 
@@ -137,28 +137,28 @@ async function approvedArgs(
   { active, edited }: CallsToAllow,
   tool: Tool,
   call: ToolCall,
-  given: AllowedArgs,
+  parsed: AllowedArgs,
   mustBeAsked: boolean,
   onAsk: () => void,
 ): Promise<AllowedArgs | FailedOutcome> {
   const { core, scope, secrets, about: hookInfo } = active
   const { ctx } = scope
-  const { args, isLost } = given
+  const { args, isLost } = parsed
   const about = { id: call.id, agent: core.name, args }
   const verdict = await verdictFor(tool, about, core.options.approval, ctx)
   if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
-  if (verdict === "allow" && !mustBeAsked) return given
+  if (verdict === "allow" && !mustBeAsked) return parsed
   const asking = ctx.scope(`approval:${tool.name}:${call.id}`)
   const isAlwaysAllowed = keptAnswer(asking, alwaysName(tool.name)) !== undefined
   const isAllowed = isAlwaysAllowed || wasAllowedAtNode(ctx, core.name, tool.name)
-  if (isAllowed && !mustBeAsked) return given
+  if (isAllowed && !mustBeAsked) return parsed
   onAsk()
   await core.hooks?.onAsk(hookInfo(0), tool, call)
   const answer = await askApproval(tool, about, mustBeAsked, asking)
   if (!answer.approve) return failure("TOOL_DENIED", denied(tool.name, answer.reason))
-  if (answer.args === undefined) return given
+  if (answer.args === undefined) return parsed
   edited.set(call.id, maskArgs(answer.args as Json, tool.secret))
-  if (isLost) return given
+  if (isLost) return parsed
   const inMemory = secrets.argsOf(call.id)
   const checked = await tool.parse(fillMasks(answer.args, readObject(inMemory ?? call.args)))
   if (checked.ok) return { ok: true, args: checked.args, isLost }
