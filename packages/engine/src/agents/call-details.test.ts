@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import type { Model } from "../models/index.ts"
 import type { RunEvent } from "../protocol/index.ts"
 import { memoryStore } from "../stores/index.ts"
-import { manualClock } from "../testing/index.ts"
+import { manualClock, settled } from "../testing/index.ts"
 import { tool } from "../tools/index.ts"
 import { agent } from "./agent.ts"
 import type { SomeAgentOptions } from "./agent-core.ts"
@@ -104,6 +104,16 @@ test("a stored run that nobody watches records the details of its calls", async 
   const details = (await store.read("r" as never, 0)).flatMap(({ entry }) =>
     entry.type === "step.recorded" ? [entry.details] : [],
   )
+  expect(details).toEqual([expect.objectContaining({ request: { messages: 1 } })])
+})
+
+test("a run that is watched only after its call shows the details of the call", async () => {
+  const bird = agent({ name: "bird", model: pureModel(() => "A stork.") })
+  const run = bird.run("What is there?")
+  await settled()
+  const details: unknown[] = []
+  for await (const event of run)
+    if (event.type === "step.recorded" && "details" in event) details.push(event.details)
   expect(details).toEqual([expect.objectContaining({ request: { messages: 1 } })])
 })
 

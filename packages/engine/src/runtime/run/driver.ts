@@ -147,7 +147,7 @@ export class Driver implements FrameHost {
   }
   /** Whether anybody can ever see what is recorded beside results. */
   get isInspectable(): boolean {
-    return this.#journal !== undefined || this.isObserved
+    return this.#journal !== undefined || this.isObserved || this.early !== undefined
   }
   get mayBeWatched(): boolean {
     return this.watchers.mayHaveAny
