@@ -12,8 +12,10 @@ import { inNewProcess } from "../child.mjs"
 import { agentSteps, toolSteps } from "../definitions/texts.mjs"
 import { makeFolder } from "../durable/folder.mjs"
 import { resume } from "../durable/systems/superstep.mjs"
+import * as manyRows from "../store/raw.mjs"
 import * as manyRuns from "../store/superstep.mjs"
 import { finishing, idOf, labelsOf } from "../store/workflows.mjs"
+import * as plain from "../systems/plain.mjs"
 import * as engine from "../systems/superstep.mjs"
 
 const resumeProcess = new URL("../durable/resume-process.mjs", import.meta.url)
@@ -90,6 +92,14 @@ function storeOfManyRuns(size) {
   ]
 }
 
+/** The names of the runs in a table of SQLite, with an index of trigrams as the store has one. */
+async function tableOfNames(size) {
+  const path = join(makeFolder(), "names.db")
+  await manyRows.finished(path, size)
+  const { queries } = await manyRows.open(path, size)
+  return [times(queried, () => queries["text in one run's id"]())]
+}
+
 /** The state is written by the first step, and not changed by the fifty after it. */
 function stateBeside(size) {
   const value = itemList(size).map((index) => ({ index, text: "x".repeat(20) }))
@@ -136,6 +146,10 @@ function toolStepsRun(size) {
 }
 
 const READ_AND_APPEND = "steps that read and append one channel"
+const BY_TEXT = "runs of a store by text"
+const NESTING = "levels of nesting"
+const levels = [10, 30, 100, 200, 400]
+const storeSizes = [1_000, 3_000, 10_000, 30_000, 100_000]
 const listSizes = [10, 1_000, 4_000, 16_000, 64_000]
 const yamlSizes = [10, 300, 1_000, 3_000, 10_000]
 
@@ -172,19 +186,33 @@ export const families = [
       "runs added to a store",
       "the newest runs of a store",
       "runs of a store by label",
-      "runs of a store by text",
+      BY_TEXT,
       "one run of a store by id",
       "a run added to a full store",
     ],
-    sizes: [1_000, 3_000, 10_000, 30_000, 100_000],
+    sizes: storeSizes,
     scale: [() => 1, perRun, perRun, perRun, perRun, perRun],
     open: storeOfManyRuns,
   },
   {
-    rows: ["levels of nesting"],
-    sizes: [10, 30, 100, 200, 400],
+    rows: ["the same text in a table of SQLite"],
+    limitOf: BY_TEXT,
+    sizes: storeSizes,
+    scale: [perRun],
+    open: tableOfNames,
+  },
+  {
+    rows: [NESTING],
+    sizes: levels,
     repeatable: true,
     open: (size) => [engine.nested(size)],
+  },
+  {
+    rows: ["levels of plain async functions"],
+    limitOf: NESTING,
+    sizes: levels,
+    repeatable: true,
+    open: (size) => [plain.nested(size)],
   },
   {
     rows: ["items of a fan-out"],
