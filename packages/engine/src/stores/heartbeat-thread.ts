@@ -13,7 +13,8 @@ import { toStoredName } from "./stored-values.ts"
 export interface HeartbeatConnection {
   /**
    * JavaScript that defines `beat(holder)`, `dismiss(holder, runId)` and `close()`, which may be async. Names are as
-   * `toStoredName` writes them. A call that fails is repeated. It may define `work()`, which is not.
+   * `toStoredName` writes them. A call that fails is repeated. It may define `work()`, which is not. What a native module
+   * does it wraps in `whole(…)`: a process that ends waits for that, because some end with an abort when they are interrupted.
    */
   readonly program: string
   /** What the program finds in `workerData`. */
@@ -29,9 +30,10 @@ export interface HeartbeatThread extends KeepAlive {
 
 export function heartbeatThread(options: KeepAliveOptions, connection: HeartbeatConnection): HeartbeatThread {
   const { holder, every, hungAfter, loopState, onBlocked } = options
+  const gate = new Int32Array(new SharedArrayBuffer(4))
   const thread = new Worker(`${HEAD}${connection.program}${PROGRAM}`, {
     eval: true,
-    workerData: { ...connection.data, holder: toStoredName(holder.id), every, hungAfter, loopState },
+    workerData: { ...connection.data, holder: toStoredName(holder.id), every, hungAfter, loopState, gate },
     // Nothing that a user's process was started with belongs into this thread: loaders, debuggers, conditions.
     execArgv: ["--no-warnings"],
     env: connection.env ?? {},
@@ -43,10 +45,37 @@ export function heartbeatThread(options: KeepAliveOptions, connection: Heartbeat
   )
   // The event loop beats too; without the thread it does so alone.
   thread.on("error", () => undefined)
+  shutAtExit(gate)
+  thread.on("exit", () => forget(gate))
   return {
-    // Not terminated: libsql ends the whole process when it is interrupted while it opens a file.
+    // Not terminated, for the same reason that `whole` has.
     stop: () => thread.postMessage("stop"),
     work: () => thread.postMessage("work"),
+  }
+}
+
+/** What a gate says: `whole` is free to begin, or something is in it, or the process ends and nothing may begin. */
+const [FREE, TAKEN, SHUT] = [0, 1, 2]
+/** Milliseconds that a process which ends waits for a thread. */
+const MAX_WAIT = 2_000
+
+const gates = new Set<Int32Array>()
+
+function shutAtExit(gate: Int32Array): void {
+  if (gates.size === 0) process.on("exit", shutGates)
+  gates.add(gate)
+}
+
+function forget(gate: Int32Array): void {
+  gates.delete(gate)
+  if (gates.size === 0) process.off("exit", shutGates)
+}
+
+function shutGates(): void {
+  for (const gate of gates) {
+    if (Atomics.compareExchange(gate, 0, FREE, SHUT) !== TAKEN) continue
+    Atomics.wait(gate, 0, TAKEN, MAX_WAIT)
+    Atomics.compareExchange(gate, 0, FREE, SHUT)
   }
 }
 
@@ -57,6 +86,16 @@ const { parentPort, receiveMessageOnPort, workerData } = require("node:worker_th
 let early
 for (let first; (first = receiveMessageOnPort(parentPort)) !== undefined; early = first.message)
   if (first.message === "stop") process.exit()
+
+function whole(work) {
+  if (Atomics.compareExchange(workerData.gate, 0, ${FREE}, ${TAKEN}) !== ${FREE}) process.exit()
+  try {
+    return work()
+  } finally {
+    Atomics.store(workerData.gate, 0, ${FREE})
+    Atomics.notify(workerData.gate, 0)
+  }
+}
 `
 
 /** How the numbers in the shared memory are laid out is `LoopState` in lease/loop-watch.ts. */

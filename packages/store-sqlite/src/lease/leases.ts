@@ -243,37 +243,42 @@ export function keepAlive(path: string, options: KeepAliveOptions): HeartbeatThr
  */
 const PROGRAM = `
 const { path, libsql, sql } = workerData
-const Database = libsql === undefined
-  ? process.getBuiltinModule("node:sqlite").DatabaseSync
-  : require(libsql)
-const database = new Database(path)
-database.exec("PRAGMA busy_timeout = 2000")
-database.exec("PRAGMA synchronous = NORMAL")
-database.exec("PRAGMA wal_autocheckpoint = 0")
+const database = whole(() => {
+  const Database = libsql === undefined
+    ? process.getBuiltinModule("node:sqlite").DatabaseSync
+    : require(libsql)
+  const opened = new Database(path)
+  opened.exec("PRAGMA busy_timeout = 2000")
+  opened.exec("PRAGMA synchronous = NORMAL")
+  opened.exec("PRAGMA wal_autocheckpoint = 0")
+  return opened
+})
 
 function beat(holder) {
-  database.prepare("UPDATE holders SET beat = beat + 1 WHERE id = ?").run(holder)
+  whole(() => database.prepare("UPDATE holders SET beat = beat + 1 WHERE id = ?").run(holder))
 }
 
 function dismiss(holder, run) {
-  database.exec("BEGIN IMMEDIATE")
-  try {
-    if (database.prepare(sql.removeHolder).run(holder).changes > 0) {
-      database.prepare(sql.countHungRun).run(1, holder, run)
-      database.prepare(sql.freeAll).run(holder)
+  whole(() => {
+    database.exec("BEGIN IMMEDIATE")
+    try {
+      if (database.prepare(sql.removeHolder).run(holder).changes > 0) {
+        database.prepare(sql.countHungRun).run(1, holder, run)
+        database.prepare(sql.freeAll).run(holder)
+      }
+      database.exec("COMMIT")
+    } catch (error) {
+      database.exec("ROLLBACK")
+      throw error
     }
-    database.exec("COMMIT")
-  } catch (error) {
-    database.exec("ROLLBACK")
-    throw error
-  }
+  })
 }
 
 function work() {
-  database.exec("PRAGMA wal_checkpoint(PASSIVE)")
+  whole(() => database.exec("PRAGMA wal_checkpoint(PASSIVE)"))
 }
 
 function close() {
-  database.close()
+  whole(() => database.close())
 }
 `
