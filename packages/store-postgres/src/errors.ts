@@ -62,9 +62,17 @@ export function isConnectionLost(error: unknown): boolean {
   )
 }
 
-/** Whether the server rolled the statement back and a retry may succeed: a deadlock, a locked or a removed row. */
+/** What the server says, in English only, when a migration replaces a function that is being called. */
+const REPLACED = /^cache lookup failed for function /
+
+/**
+ * Whether the server rolled the statement back and a retry may succeed: a deadlock, a locked or a removed row, a function
+ * that was replaced.
+ */
 export function isConflict(error: unknown): boolean {
-  return ["40P01", "40001", "55P03"].includes(codeOf(error))
+  const code = codeOf(error)
+  if (code === "XX000") return error instanceof Error && REPLACED.test(error.message)
+  return ["40P01", "40001", "55P03"].includes(code)
 }
 
 /** Whether a value of the statement caused the error, and not the server: each write of a batch is then tried on its own. */

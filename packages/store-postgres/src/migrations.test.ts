@@ -2,11 +2,12 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import type { Lease } from "@superstep/engine"
+import type pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
 import { bundled } from "../../../tests/bundled.ts"
-import { inSchema } from "./database.ts"
+import { inSchema, type PostgresPool } from "./database.ts"
 import { record, start } from "./records.test-support.ts"
-import { freshStore, newSchema, sql, url } from "./stores.test-support.ts"
+import { freshStore, newSchema, pool, sql, url } from "./stores.test-support.ts"
 import { TABLES } from "./tables.ts"
 
 const PROCESSES = 10
@@ -27,6 +28,74 @@ test(`${PROCESSES} processes that start at once on an empty database all get the
   const store = freshStore({ schema })
   expect(await store.runs({})).toHaveLength(PROCESSES)
   expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 10 }])
+})
+
+/** The pool of this file; `before` is called with each statement, and may reject. */
+function poolWith(before: (text: string) => Promise<void>): PostgresPool {
+  return {
+    async query(query) {
+      await before(query.text)
+      return pool.query(query as pg.QueryConfig)
+    },
+    async connect() {
+      const client = await pool.connect()
+      return {
+        async query(query) {
+          await before(query.text)
+          return client.query(query as pg.QueryConfig)
+        },
+        release: (error) => client.release(error),
+      }
+    },
+    end: async () => undefined,
+    on: () => undefined,
+  }
+}
+
+function gate(): { readonly open: () => void; readonly opened: Promise<void> } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}
+
+test("a process that waited while another made the schema leaves the functions that are called already", async () => {
+  const waiting = gate()
+  const made = gate()
+  const held = poolWith(async (text) => {
+    if (!text.includes("pg_advisory_xact_lock")) return
+    waiting.open()
+    await made.opened
+  })
+  const first = freshStore()
+  const second = freshStore({ schema: first.schema, pool: held })
+  const functions = () =>
+    sql(`SELECT oid FROM pg_proc WHERE pronamespace = '"${first.schema}"'::regnamespace ORDER BY oid`)
+
+  const read = second.run("r")
+  await waiting.opened
+  await start(first, "r")
+  const before = await functions()
+  made.open()
+  expect(await read).toMatchObject({ runId: "r" })
+  expect(before.length).toBeGreaterThan(10)
+  expect(await functions()).toEqual(before)
+})
+
+test("a call of a function that a migration replaces meanwhile is made again", async () => {
+  let isReplacing = false
+  const replacing = poolWith(async () => {
+    if (!isReplacing) return
+    isReplacing = false
+    throw Object.assign(new Error("cache lookup failed for function 23669"), { code: "XX000" })
+  })
+  const store = freshStore({ pool: replacing })
+  await store.release(await start(store, "r"), undefined)
+  isReplacing = true
+  const query = { holder: "holder", workflows: ["workflow"], now: () => 1, limit: 1 }
+  expect((await store.queue.claimNext(query)).runs).toMatchObject([{ runId: "r" }])
+  expect(isReplacing).toBe(false)
 })
 
 test("a schema of a later version, or of another program, is left as it is", async () => {

@@ -91,6 +91,11 @@ async function migrateLocked(client: PostgresClient, target: DatabaseTarget): Pr
     await client.query({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
     await client.query({ text: "SELECT pg_advisory_xact_lock($1)", values: [lockOf(target.schema)] })
     const version = await versionOf(client, target)
+    // Another process has migrated it since, and may be calling the functions: they stay.
+    if (version === SCHEMA_VERSION) {
+      await client.query({ text: "ROLLBACK" })
+      return
+    }
     // Not IF NOT EXISTS alone: that needs the right to create schemas even where this one is there.
     if (version === 0 && !(await exists(client, target.schema))) {
       await client.query({ text: `CREATE SCHEMA ${schema}` })
