@@ -68,10 +68,13 @@ function sqliteLog(path: string): StartLog {
     count: async () => (count.all() as [{ count: number }])[0].count,
     async starts() {
       const starts: LoggedStart[] = []
+      const rows = all.all() as { at: number; run_id: string | null; lanes: string | null }[]
+      const times = neverSetBack(rows.map(({ at }) => at))
       let earliest = 0
-      for (const row of all.all() as { at: number; run_id: string | null; lanes: string | null }[]) {
-        if (row.run_id === null) earliest = row.at
-        else starts.push({ runId: row.run_id, lanes: limited(row.lanes), earliest, latest: row.at })
+      for (const [i, { run_id: runId, lanes }] of rows.entries()) {
+        const at = times[i] as number
+        if (runId === null) earliest = at
+        else starts.push({ runId, lanes: limited(lanes), earliest, latest: at })
       }
       return starts
     },
@@ -79,6 +82,18 @@ function sqliteLog(path: string): StartLog {
       database.close()
     },
   }
+}
+
+/**
+ * Times in the order in which they were read, as by a clock that is never set back: on some machines this one is, by a
+ * millisecond. A rate counts from the latest time that it has seen, and so admits no more by that clock either.
+ */
+export function neverSetBack(times: readonly number[]): number[] {
+  let lost = 0
+  return times.map((time, i) => {
+    lost += Math.max(0, (times[i - 1] ?? time) - time)
+    return time + lost
+  })
 }
 
 const MOMENT = (time: string) => `extract(epoch FROM ${time}()) * 1000`
