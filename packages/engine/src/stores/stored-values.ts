@@ -9,8 +9,11 @@ import type { Json } from "../core/index.ts"
 import type { ThreadWrite } from "../runtime/index.ts"
 
 export function toStoredName(name: string): string {
-  return JSON.stringify(name).slice(1, -1)
+  return PLAIN.test(name) ? name : JSON.stringify(name).slice(1, -1)
 }
+
+/** A name that JSON writes as it is, as most are. */
+const PLAIN = /^[ !#-[\]-~]*$/
 
 /** Throws the error of JSON.parse for text that is not a stored name. */
 export function fromStoredName(text: string): string {
