@@ -71,6 +71,18 @@ describe("superstep serve", () => {
     )
   })
 
+  test("counts the runs that wait when it stops, instead of listing them", async () => {
+    const io = testIo({ files: { "a.yaml": flow("a", "Why?") } })
+    const ended = superstep(["serve", "--port", "0"], io)
+    await Promise.race([io.seen("/docs"), ended])
+    const url = /Listening on (\S+)/.exec(io.written.stderr)?.[1] as string
+    for (const input of ["x", "y"])
+      expect(await (await start(url, "a", input)).json()).toMatchObject({ status: "waiting" })
+    io.interrupt()
+    const { stderr } = await ended
+    expect(stderr).toMatch(/Stopping: .*\nStopped\. 2 runs are unfinished, in the store\.\n$/)
+  })
+
   test("also executes queued runs", async () => {
     const io = testIo()
     const id = (await superstep(["enqueue", moduleFile("greet"), "Ada"], io)).stdout.trim()

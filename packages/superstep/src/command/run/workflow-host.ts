@@ -142,6 +142,8 @@ export class WorkflowHost {
   #runtime: Runtime | undefined
   #version = 0
   #isStopping = false
+  /** How many runs were released because the process stops. */
+  #released = 0
   #isOutdated = false
   #stop: () => void = () => undefined
   #interrupts = 0
@@ -212,7 +214,11 @@ export class WorkflowHost {
         for (const { close } of this.#opened) await close()
       }
     }
-    this.log("stopped", "Stopped.")
+    const [count, verb] = this.#released === 1 ? ["1 run", "is"] : [`${this.#released} runs`, "are"]
+    this.log(
+      "stopped",
+      this.#released === 0 ? "Stopped." : `Stopped. ${count} ${verb} unfinished, in the store.`,
+    )
   }
 
   async #drain(): Promise<void> {
@@ -337,13 +343,16 @@ export class WorkflowHost {
 
   #tell({ type, runId, workflow, status, error }: RuntimeRun): void {
     const { paint } = this.#cli.err
-    if (type === "released")
-      return this.log("run.released", paint.dim(`· ${workflow} ${shortId(runId)} waits`), {
-        runId,
-        workflow,
-      })
+    const isDetailed = this.#flags.json === true || this.#flags.verbose === true
+    if (type === "released") {
+      if (this.#isStopping) this.#released++
+      // A process that stops releases all at once: `Stopped.` has their number.
+      if (!this.#isStopping || isDetailed)
+        this.log("run.released", paint.dim(`· ${workflow} ${shortId(runId)} waits`), { runId, workflow })
+      return
+    }
     if (type === "started") {
-      if (this.#flags.json || this.#flags.verbose)
+      if (isDetailed)
         this.log("run.started", paint.dim(`· ${workflow} ${shortId(runId)} starts`), { runId, workflow })
       return
     }
