@@ -171,3 +171,46 @@ test("no error path shows or reports a key, a header or what a handler knew", as
   // The operator's log has the error itself, and nothing of the request.
   expect(reported.map(String)).toEqual([`Error: password=${CANARY}`])
 })
+
+test("responses of every kind have all protective headers: results, streams, refusals, errors", async () => {
+  const always = {
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "content-security-policy":
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  }
+  const { ask, key, store } = served({ cors: [ORIGIN], onProblem: () => undefined })
+  const secret = await key({ rateLimit: { requests: 8, seconds: 600 } })
+  const of = async (status: number, method: string, path: string, more: Parameters<typeof ask>[2] = {}) => {
+    const response = await ask(method, path, { key: secret, ...more })
+    expect([response.status, Object.fromEntries(response.headers)]).toEqual([
+      status,
+      expect.objectContaining({ ...always, "cache-control": expect.stringMatching(/^no-(?:store|cache)/) }),
+    ])
+    await response.text()
+    return response.headers
+  }
+  const body = { input: "Ada" }
+  const started = await of(200, "POST", START, { body, headers: { origin: ORIGIN } })
+  expect(started.get("content-type")).toBe("application/json")
+  expect(started.get("location")).toMatch(/^\/v1\/runs\//)
+  expect(started.get("access-control-allow-origin")).toBe(ORIGIN)
+  expect(started.get("ratelimit")).toContain("r=7")
+  await of(202, "POST", START, { body, headers: { prefer: "respond-async" } })
+  await of(200, "POST", START, { body, headers: { accept: "text/event-stream" } })
+  await of(404, "POST", "/v1/workflows/none/runs", { body })
+  await of(422, "POST", "/v1/chat/completions", { body })
+  Object.assign(store, { runs: () => Promise.reject(new Error("away")) })
+  await of(500, "GET", "/v1/runs")
+  await of(200, "HEAD", "/v1/workflows")
+  await of(200, "GET", "/v1/workflows")
+  await of(429, "GET", "/v1/workflows")
+  await of(401, "GET", "/v1/runs", { key: "ss_none" })
+  await of(413, "POST", START, { body: { input: "x".repeat(1_100_000) } })
+  await of(204, "OPTIONS", START, {
+    headers: { origin: ORIGIN, "access-control-request-method": "POST" },
+  })
+})

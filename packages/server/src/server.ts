@@ -1,5 +1,5 @@
 /** The API of a runtime as one fetch handler: for Node, Hono, Next.js, Express, or a test. */
-import { createRoute, OpenAPIHono } from "@hono/zod-openapi"
+import { createRoute, type OpenAPIHono } from "@hono/zod-openapi"
 import { type Runtime, type RuntimeOptions, SuperstepError } from "@superstep/engine"
 import type { TrustCapability } from "@superstep/engine/definitions"
 import type { Context } from "hono"
@@ -14,6 +14,7 @@ import { addKeyRoutes } from "./auth/key-routes.ts"
 import { overBudget } from "./auth/key-usage.ts"
 import { limitBody } from "./body-limit.ts"
 import { Catalog, type StartedWorkflow } from "./catalog.ts"
+import { CheckedRoutes } from "./checked-routes.ts"
 import { addDefinitionRoutes } from "./definitions/definition-routes.ts"
 import { addPublishRoutes } from "./definitions/publish-routes.ts"
 import { definitionsOf } from "./definitions/stored-definitions.ts"
@@ -25,7 +26,7 @@ import { addIndexRoutes } from "./indexes.ts"
 import { addLinkRoutes } from "./links/link-routes.ts"
 import { addManyRunsRoutes } from "./many-runs.ts"
 import { Metrics } from "./metrics.ts"
-import { invalidRequest, problem, problemOf } from "./problem.ts"
+import { problem, problemOf } from "./problem.ts"
 import { crossOrigin, forgeryCheck, protectiveHeaders } from "./protection.ts"
 import { addA2aRoutes } from "./protocols/a2a.ts"
 import { addAgUiRoutes } from "./protocols/ag-ui.ts"
@@ -145,7 +146,7 @@ export function serverWith(
     origins: cors,
     isOpen: auth === undefined,
   }
-  const app = new OpenAPIHono<Env>({ defaultHook: invalidRequest as never })
+  const app = new CheckedRoutes()
   const rateLimits = new RateLimits()
   if (onRequest !== undefined) app.use(accessLog(onRequest))
   app.use(metrics.middleware)
