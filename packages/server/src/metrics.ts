@@ -17,26 +17,36 @@ const MAX_QUEUED = 1_000
 /** Nanoseconds in a second. */
 const NANO = 1e9
 
-type Labels = Readonly<Record<string, string | number>>
+type Label = string | number
+
+/** The values of labels as a key, of which no value has the separator. Their text is made when it is asked for. */
+const keyOf = (values: readonly Label[]) => values.join("\0")
 
 class Counter {
   readonly kind = "counter"
-  readonly #values = new Map<string, number>()
+  readonly #series = new Map<string, { readonly values: readonly Label[]; sum: number }>()
+  readonly #labels: readonly string[]
   readonly name: string
   readonly help: string
 
-  constructor(name: string, help: string) {
+  constructor(name: string, help: string, labels: readonly string[]) {
     this.name = name
     this.help = help
+    this.#labels = labels
   }
 
-  add(labels: Labels, amount = 1): void {
-    const key = labelText(labels)
-    this.#values.set(key, (this.#values.get(key) ?? 0) + amount)
+  /** To the series with these values of its labels. */
+  add(values: readonly Label[], amount = 1): void {
+    const key = keyOf(values)
+    const series = this.#series.get(key)
+    if (series === undefined) this.#series.set(key, { values, sum: amount })
+    else series.sum += amount
   }
 
   lines(): string[] {
-    return [...this.#values].map(([labels, value]) => `${this.name}${labels} ${value}`)
+    return [...this.#series.values()].map(
+      ({ values, sum }) => `${this.name}${labelText(this.#labels, values)} ${sum}`,
+    )
   }
 }
 
@@ -44,23 +54,25 @@ class Histogram {
   readonly kind = "histogram"
   readonly name: string
   readonly help: string
+  readonly #labels: readonly string[]
   readonly #bounds: readonly number[]
   readonly #series = new Map<
     string,
-    { readonly labels: Labels; readonly counts: number[]; sum: number; count: number }
+    { readonly values: readonly Label[]; readonly counts: number[]; sum: number; count: number }
   >()
 
-  constructor(name: string, help: string, bounds: readonly number[]) {
+  constructor(name: string, help: string, labels: readonly string[], bounds: readonly number[]) {
     this.name = name
     this.help = help
+    this.#labels = labels
     this.#bounds = bounds
   }
 
-  observe(labels: Labels, value: number): void {
-    const key = labelText(labels)
+  observe(values: readonly Label[], value: number): void {
+    const key = keyOf(values)
     let series = this.#series.get(key)
     if (series === undefined) {
-      series = { labels, counts: this.#bounds.map(() => 0), sum: 0, count: 0 }
+      series = { values, counts: this.#bounds.map(() => 0), sum: 0, count: 0 }
       this.#series.set(key, series)
     }
     series.sum += value
@@ -70,17 +82,19 @@ class Histogram {
   }
 
   lines(): string[] {
-    return [...this.#series.entries()].flatMap(([key, { labels, counts, sum, count }]) => {
+    const bounded = [...this.#labels, "le"]
+    return [...this.#series.values()].flatMap(({ values, counts, sum, count }) => {
       let below = 0
       const buckets = this.#bounds.map((bound, i) => {
         below += counts[i] as number
-        return `${this.name}_bucket${labelText({ ...labels, le: bound })} ${below}`
+        return `${this.name}_bucket${labelText(bounded, [...values, bound])} ${below}`
       })
+      const own = labelText(this.#labels, values)
       return [
         ...buckets,
-        `${this.name}_bucket${labelText({ ...labels, le: "+Inf" })} ${count}`,
-        `${this.name}_sum${key} ${sum}`,
-        `${this.name}_count${key} ${count}`,
+        `${this.name}_bucket${labelText(bounded, [...values, "+Inf"])} ${count}`,
+        `${this.name}_sum${own} ${sum}`,
+        `${this.name}_count${own} ${count}`,
       ]
     })
   }
@@ -99,40 +113,55 @@ function runMetricsOf(runtime: Runtime): RunMetrics {
 }
 
 class RunMetrics implements RunObserver {
-  readonly runs = new Counter("superstep_runs_total", "Runs that ended, by workflow and status.")
+  readonly runs = new Counter("superstep_runs_total", "Runs that ended, by workflow and status.", [
+    "workflow",
+    "status",
+  ])
   readonly runSeconds = new Histogram(
     "superstep_run_duration_seconds",
     "How long a run took in this process.",
+    ["workflow"],
     RUN_SECONDS,
   )
-  readonly tasks = new Counter("superstep_tasks_total", "Attempts at tasks that ended, by outcome.")
+  readonly tasks = new Counter("superstep_tasks_total", "Attempts at tasks that ended, by outcome.", [
+    "workflow",
+    "node",
+    "outcome",
+  ])
   readonly taskSeconds = new Histogram(
     "superstep_task_duration_seconds",
     "How long an attempt at a task took, waiting included.",
+    ["workflow", "node"],
     TASK_SECONDS,
   )
-  readonly tokens = new Counter("superstep_tokens_total", "Tokens of models that runs used, when they ended.")
-  readonly cost = new Counter("superstep_cost_usd_total", "What runs cost in US dollars, when they ended.")
+  readonly tokens = new Counter(
+    "superstep_tokens_total",
+    "Tokens of models that runs used, when they ended.",
+    ["workflow", "type"],
+  )
+  readonly cost = new Counter("superstep_cost_usd_total", "What runs cost in US dollars, when they ended.", [
+    "workflow",
+  ])
   readonly deliveries = new Counter(
     "superstep_webhook_deliveries_total",
     "Deliveries of webhooks that ended.",
+    ["status"],
   )
 
   runEnded({ workflow, status, milliseconds, usage }: Parameters<RunObserver["runEnded"]>[0]): void {
-    if (isInternal(workflow))
-      return this.deliveries.add({ status: status === "completed" ? "delivered" : "failed" })
-    this.runs.add({ workflow, status })
-    this.runSeconds.observe({ workflow }, milliseconds / 1_000)
+    if (isInternal(workflow)) return this.deliveries.add([status === "completed" ? "delivered" : "failed"])
+    this.runs.add([workflow, status])
+    this.runSeconds.observe([workflow], milliseconds / 1_000)
     const { inputTokens, outputTokens, usd } = usage
-    if (inputTokens !== undefined) this.tokens.add({ workflow, type: "input" }, inputTokens)
-    if (outputTokens !== undefined) this.tokens.add({ workflow, type: "output" }, outputTokens)
-    if (usd !== undefined) this.cost.add({ workflow }, usd)
+    if (inputTokens !== undefined) this.tokens.add([workflow, "input"], inputTokens)
+    if (outputTokens !== undefined) this.tokens.add([workflow, "output"], outputTokens)
+    if (usd !== undefined) this.cost.add([workflow], usd)
   }
 
   taskEnded({ workflow, node, outcome, milliseconds }: Parameters<RunObserver["taskEnded"]>[0]): void {
     if (isInternal(workflow)) return
-    this.tasks.add({ workflow, node, outcome })
-    this.taskSeconds.observe({ workflow, node }, milliseconds / 1_000)
+    this.tasks.add([workflow, node, outcome])
+    this.taskSeconds.observe([workflow, node], milliseconds / 1_000)
   }
 
   get all() {
@@ -144,10 +173,15 @@ export class Metrics {
   readonly #runtime: Runtime
   readonly #feeds: Feeds
   readonly #runs: RunMetrics
-  readonly #requests = new Counter("superstep_http_requests_total", "HTTP requests, by route and status.")
+  readonly #requests = new Counter("superstep_http_requests_total", "HTTP requests, by route and status.", [
+    "method",
+    "route",
+    "status",
+  ])
   readonly #requestSeconds = new Histogram(
     "superstep_http_request_duration_seconds",
     "Time until the response began.",
+    ["route"],
     REQUEST_SECONDS,
   )
   #delay: IntervalHistogram | undefined
@@ -165,8 +199,8 @@ export class Metrics {
       await next()
       const { method } = c.req
       const route = matchedRoutes(c).at(-1)?.path ?? "/*"
-      this.#requests.add({ method: METHODS.has(method) ? method : "other", route, status: c.res.status })
-      this.#requestSeconds.observe({ route }, (performance.now() - began) / 1_000)
+      this.#requests.add([METHODS.has(method) ? method : "other", route, c.res.status])
+      this.#requestSeconds.observe([route], (performance.now() - began) / 1_000)
     }
   }
 
@@ -228,10 +262,8 @@ function gauge(name: string, help: string, value: number): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`
 }
 
-function labelText(labels: Labels): string {
-  let text = ""
-  for (const name in labels) text += `${text === "" ? "{" : ","}${name}="${escaped(String(labels[name]))}"`
-  return text === "" ? "" : `${text}}`
+function labelText(names: readonly string[], values: readonly Label[]): string {
+  return `{${names.map((name, i) => `${name}="${escaped(String(values[i]))}"`).join(",")}}`
 }
 
 function escaped(text: string): string {
