@@ -53,6 +53,8 @@ export interface Listening {
 
 const DEFAULT_PORT = 4_111
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"])
+/** How nearly all requests to this machine begin: these need not be parsed. */
+const LOOPBACK_URL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?\//
 /** Milliseconds between looks for slow clients. Node's own 30 s would give each of them that much more. */
 const LOOK_FOR_SLOW = 5_000
 /** Milliseconds that a server that closes waits for the first byte of a connection. Clients open some in advance. */
@@ -104,9 +106,9 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
 function ofThisMachine(server: Server): Pick<Server, "fetch"> {
   return {
     async fetch(request) {
-      if (!server.isOpen) return await server.fetch(request)
+      if (!server.isOpen || LOOPBACK_URL.test(request.url)) return server.fetch(request)
       const { hostname } = new URL(request.url)
-      if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return await server.fetch(request)
+      if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return server.fetch(request)
       const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
       return problem(403, "NOT_ALLOWED", text)
     },
