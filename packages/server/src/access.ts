@@ -56,7 +56,7 @@ export interface Env {
   Variables: {
     principal: Principal
     /** Checks that need the server's options, for `needs`; returns a refusal. */
-    check: (c: Context<Env>, starts: boolean) => Promise<Response | undefined>
+    check: (c: Context<Env>, starts: boolean) => Promise<Response | undefined> | undefined
     /** What the audit log says besides: a reason. */
     note: string | undefined
   }

@@ -9,12 +9,12 @@ import { problem } from "./problem.ts"
 export function limitBody(maxSize: number): MiddlewareHandler {
   const onError = () => problem(413, "BODY_TOO_LARGE", `The body has more than ${maxSize} bytes.`)
   const counted = bodyLimit({ maxSize, onError })
-  return async (c, next) => {
+  return (c, next) => {
     const { method } = c.req
     // A web Request with these methods has no body.
-    if (method === "GET" || method === "HEAD") return await next()
+    if (method === "GET" || method === "HEAD") return next()
     const length = c.req.header("content-length")
-    if (length === undefined || c.req.header("transfer-encoding") !== undefined) return await counted(c, next)
-    return Number(length) <= maxSize ? await next() : onError()
+    if (length === undefined || c.req.header("transfer-encoding") !== undefined) return counted(c, next)
+    return Number(length) <= maxSize ? next() : Promise.resolve(onError())
   }
 }

@@ -31,11 +31,13 @@ export function eventResponse(
   format: Format,
   options: EventOptions,
   signals: { readonly request: AbortSignal; readonly drain: AbortSignal },
+  headers: Readonly<Record<string, string>> = {},
 ): Response {
   const write = format === "sse" ? sse : ndjson
   const frames = (client: AbortSignal) =>
     textOf(feeds, run, write, options, AbortSignal.any([client, signals.drain]))
-  return streamResponse(signals.request, frames, format === "sse" ? EVENT_STREAM : "application/x-ndjson")
+  const type = format === "sse" ? EVENT_STREAM : "application/x-ndjson"
+  return streamResponse(signals.request, frames, type, headers)
 }
 
 export const EVENT_STREAM = "text/event-stream; charset=utf-8"

@@ -29,6 +29,7 @@ import {
 import type { StartedWorkflow } from "./catalog.ts"
 import { eventFormat, eventResponse } from "./events.ts"
 import { problem } from "./problem.ts"
+import { protectedJson } from "./protection.ts"
 import {
   body,
   failure,
@@ -112,19 +113,21 @@ export function addRunRoutes(app: OpenAPIHono<Env>, services: Services): void {
       // Who only follows the run hears of its failure by the events.
       settled.catch(() => undefined)
       const runId = await run.stored()
-      c.header("location", `/v1/runs/${encodeURIComponent(runId)}`)
+      const location = `/v1/runs/${encodeURIComponent(runId)}`
       // A run that exists already may belong to somebody else. Reading a new one would cost as much as storing it.
       const isNew = key === undefined && c.req.valid("json").runId === undefined
       const found = isNew ? undefined : await visibleRun(c, services, runId)
       const row = async () => found ?? (await visibleRun(c, services, runId))
       if (/\btext\/event-stream\b/.test(c.req.header("accept") ?? "")) {
         const all = { after: 0, types: undefined, depth: undefined, heartbeat }
-        return eventResponse(feeds, await row(), "sse", all, { request: c.req.raw.signal, drain }) as never
+        const signals = { request: c.req.raw.signal, drain }
+        return eventResponse(feeds, await row(), "sse", all, signals, { location }) as never
       }
       const wait = preferredWait(c.req.valid("header").prefer)
       const result = await within(settled, wait * 1_000, drain)
-      if (result !== undefined) return c.json(resultData(result) as never, 200)
-      return c.json(runData(principal, (await runtime.store.run(runId)) ?? (await row())), 202)
+      if (result !== undefined) return protectedJson(resultData(result), 200, { location }) as never
+      const stored = (await runtime.store.run(runId)) ?? (await row())
+      return protectedJson(runData(principal, stored), 202, { location }) as never
     },
   )
 
@@ -378,28 +381,32 @@ export function preferredWait(prefer = "", otherwise = DEFAULT_WAIT): number {
   return seconds === undefined ? otherwise : Math.min(MAX_WAIT, Number(seconds))
 }
 
-async function within<T>(
-  promise: Promise<T>,
-  milliseconds: number,
-  stop: AbortSignal,
-): Promise<T | undefined> {
-  if (milliseconds === 0 || stop.aborted) {
-    promise.catch(() => undefined)
-    return undefined
-  }
-  let done = () => {}
-  const late = new Promise<undefined>((resolve) => {
-    const timer = setTimeout(() => done(), milliseconds)
-    done = () => {
-      clearTimeout(timer)
-      stop.removeEventListener("abort", done)
+/** Undefined: it takes longer, or the server drains. */
+function within<T>(promise: Promise<T>, milliseconds: number, stop: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    if (milliseconds === 0 || stop.aborted) {
+      promise.catch(() => undefined)
+      return resolve(undefined)
+    }
+    const late = () => {
+      end()
       resolve(undefined)
     }
-    stop.addEventListener("abort", done)
+    const timer = setTimeout(late, milliseconds)
+    stop.addEventListener("abort", late)
+    const end = () => {
+      clearTimeout(timer)
+      stop.removeEventListener("abort", late)
+    }
+    promise.then(
+      (value) => {
+        end()
+        resolve(value)
+      },
+      (error) => {
+        end()
+        reject(error)
+      },
+    )
   })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    done()
-  }
 }

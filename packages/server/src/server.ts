@@ -27,13 +27,13 @@ import { addLinkRoutes } from "./links/link-routes.ts"
 import { addManyRunsRoutes } from "./many-runs.ts"
 import { Metrics } from "./metrics.ts"
 import { problem, problemOf } from "./problem.ts"
-import { crossOrigin, forgeryCheck, protectiveHeaders } from "./protection.ts"
+import { crossOrigin, forgeryRefusal, protectiveHeaders } from "./protection.ts"
 import { addA2aRoutes } from "./protocols/a2a.ts"
 import { addAgUiRoutes } from "./protocols/ag-ui.ts"
 import { addAiSdkRoutes } from "./protocols/ai-sdk.ts"
 import { addMcpRoutes } from "./protocols/mcp.ts"
 import { addOpenAiChatRoutes } from "./protocols/openai-chat.ts"
-import { openAiErrors } from "./protocols/openai-errors.ts"
+import { OPENAI_PATHS, openAiErrors } from "./protocols/openai-errors.ts"
 import { addOpenAiResponseRoutes } from "./protocols/openai-responses.ts"
 import { RateLimits } from "./rate-limit.ts"
 import { addRunActionRoutes } from "./run-actions.ts"
@@ -148,11 +148,12 @@ export function serverWith(
   }
   const app = new CheckedRoutes()
   const rateLimits = new RateLimits()
+  const checkAccess = accessCheck(options)
   if (onRequest !== undefined) app.use(accessLog(onRequest))
   app.use(metrics.middleware)
   app.use(protectiveHeaders)
   if (cors.length > 0) app.use(crossOrigin(cors))
-  app.use(openAiErrors)
+  for (const path of OPENAI_PATHS) app.use(path, openAiErrors)
   app.use(limitBody(maxBody))
   if (auth !== undefined) app.use(services.audit.middleware)
   app.use(async (c, next) => {
@@ -166,21 +167,20 @@ export function serverWith(
       return response
     }
     c.set("principal", principal)
-    c.set("check", (context, starts) => check(context, options, starts))
+    c.set("check", checkAccess)
     const admission = rateLimits.admit(principal)
-    if (admission?.refusal === undefined) await next()
-    else c.res = admission.refusal
-    for (const [name, value] of Object.entries(admission?.headers ?? {})) c.res.headers.set(name, value)
+    const refusal = admission?.refusal ?? (isSigned ? undefined : forgeryRefusal(c))
+    if (refusal === undefined) await next()
+    else c.res = refusal
+    if (admission === undefined) return undefined
+    for (const [name, value] of Object.entries(admission.headers)) c.res.headers.set(name, value)
     return undefined
   })
-  app.use(async (c, next) => (SIGNED_PATHS.test(c.req.path) ? await next() : await forgeryCheck(c, next)))
   let isCounting = false
-  app.use("/v1/*", async (_, next) => {
-    if (!isCounting) {
-      isCounting = true
-      await continueCounting(runtime).catch(report)
-    }
-    await next()
+  app.use("/v1/*", (_, next) => {
+    if (isCounting) return next()
+    isCounting = true
+    return continueCounting(runtime).catch(report).then(next)
   })
   app.get("/healthz", (c) => c.json({ ok: true }))
   const answers = storeCheck(runtime)
@@ -227,7 +227,7 @@ export function serverWith(
   app.notFound((c) => nothingAt(app, c.req.method, c.req.path))
   app.onError((error) => problemOf(error, report))
   return {
-    fetch: mounted(basePath, async (request) => await app.fetch(request)),
+    fetch: mounted(basePath, async (request) => app.fetch(request)),
     isOpen: auth === undefined,
     drain: () => draining.abort(),
   }
@@ -308,19 +308,16 @@ function addresses(publicUrl: string | undefined, basePath: string): Services["a
 }
 
 /** What `needs` checks beside the role. */
-async function check(
-  c: Context<Env>,
-  { runtime, authorize }: ServerOptions,
-  starts: boolean,
-): Promise<Response | undefined> {
-  const principal = principalOf(c)
-  if (authorize !== undefined) {
+function accessCheck({ runtime, authorize }: ServerOptions): Env["Variables"]["check"] {
+  const budget = (c: Context<Env>, starts: boolean) =>
+    starts ? overBudget(runtime, principalOf(c)) : undefined
+  if (authorize === undefined) return budget
+  return async (c, starts) => {
     const route = matchedRoutes(c).at(-1)?.path ?? "/*"
     const access = { method: c.req.method, route, params: c.req.param() as Record<string, string> }
-    if ((await authorize(principal, access)) !== true)
-      return problem(403, "NOT_ALLOWED", "You are not allowed to do this.")
+    if ((await authorize(principalOf(c), access)) === true) return await budget(c, starts)
+    return problem(403, "NOT_ALLOWED", "You are not allowed to do this.")
   }
-  return starts ? await overBudget(runtime, principal) : undefined
 }
 
 function warn(error: unknown): void {

@@ -3,7 +3,8 @@ import type { MiddlewareHandler } from "hono"
 import type { Env } from "../access.ts"
 import type { Problem } from "../problem.ts"
 
-const ROUTES = /^\/v1\/(?:models|chat\/completions|responses)(?:\/|$)/
+/** With all that is below them. */
+export const OPENAI_PATHS = ["/v1/models/*", "/v1/chat/completions/*", "/v1/responses/*"]
 
 export interface OpenAiError {
   readonly message: string
@@ -14,7 +15,7 @@ export interface OpenAiError {
 
 export const openAiErrors: MiddlewareHandler<Env> = async (c, next) => {
   await next()
-  if (!ROUTES.test(c.req.path) || c.res.headers.get("content-type") !== "application/problem+json") return
+  if (c.res.headers.get("content-type") !== "application/problem+json") return
   const { status, code, detail, problems } = (await c.res.json()) as Problem
   const headers = new Headers(c.res.headers)
   headers.set("content-type", "application/json")
