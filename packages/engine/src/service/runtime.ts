@@ -226,7 +226,9 @@ export class Runtime {
   ): Run<Out, State> {
     const program = this.#begin(workflow)
     const { clock, telemetry } = this.#environment
-    const full = { ...options, store: this.store, clock, telemetry }
+    const ports: RunOptions = { store: this.store, clock, telemetry }
+    // They come first, too: on Node 20 each property that is added to a copy takes a microsecond or more.
+    const full: RunOptions = { store: this.store, clock, telemetry, ...options, ...ports }
     if (program.flow?.limits.length || this.#options.dispatcher)
       return this.#startLimited<Out, State>(program, input, full)
     return Run.start<Out, State>(program, input, full, streaming, this.#kept())
