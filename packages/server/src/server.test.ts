@@ -224,6 +224,24 @@ test("draining ends open streams with a request to connect again", async () => {
   expect((await get(server, "/readyz")).status).toBe(503)
 })
 
+test("a request that waits for a run is answered without its result when the time is up or the server drains", async () => {
+  const finish: ((text: string) => void)[] = []
+  const slow = workflow("slow")
+    .start(node("slow", () => new Promise<string>((resolve) => finish.push(resolve))))
+    .build()
+  const runtime = new Runtime({ store: memoryStore(), workflows: [slow] })
+  open.push(runtime)
+  const server = createServer({ runtime, workflows: [slow] })
+  const start = (prefer: string) => post(server, "/v1/workflows/slow/runs", { input: 1 }, { prefer })
+  const late = await start("wait=1")
+  expect([late.status, late.headers.get("location")]).toEqual([202, expect.stringMatching(/^\/v1\/runs\//)])
+  const waiting = start("wait=60")
+  await expect.poll(() => finish.length).toBe(2)
+  server.drain()
+  expect((await waiting).status).toBe(202)
+  for (const one of finish) one("done")
+})
+
 const people: Record<string, Principal> = {
   ada: { id: "ada", role: "operator", tenant: "a" },
   bob: { id: "bob", role: "operator", tenant: "b" },
