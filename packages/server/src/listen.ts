@@ -39,9 +39,7 @@ export function nodeHandler(
   server: Pick<Server, "fetch">,
 ): (incoming: object, outgoing: object) => Promise<void> {
   const handle = getRequestListener((request) => server.fetch(request))
-  return async (incoming, outgoing) => {
-    await handle(incoming as IncomingMessage, outgoing as ServerResponse)
-  }
+  return (incoming, outgoing) => handle(incoming as IncomingMessage, outgoing as ServerResponse)
 }
 
 export interface Listening {
@@ -104,13 +102,14 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
  * local server under its own name, which it lets resolve to this machine (DNS rebinding).
  */
 function ofThisMachine(server: Server): Pick<Server, "fetch"> {
+  if (!server.isOpen) return server
   return {
-    async fetch(request) {
-      if (!server.isOpen || LOOPBACK_URL.test(request.url)) return server.fetch(request)
+    fetch(request) {
+      if (LOOPBACK_URL.test(request.url)) return server.fetch(request)
       const { hostname } = new URL(request.url)
       if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return server.fetch(request)
       const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
-      return problem(403, "NOT_ALLOWED", text)
+      return Promise.resolve(problem(403, "NOT_ALLOWED", text))
     },
   }
 }
