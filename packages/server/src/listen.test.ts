@@ -21,16 +21,20 @@ function serve(options: Partial<ServerOptions> = {}): Server {
 /** The status of a request to a port, under a name of the caller's choice. */
 async function statusOf(server: Server, options: ListenOptions, host: string): Promise<number | undefined> {
   const listening = await listen(server, { port: 0, ...options })
-  const status = await new Promise<number | undefined>((resolve, reject) => {
-    httpRequest(`http://127.0.0.1:${listening.port}/healthz`, { headers: { host } }, (response) => {
+  const status = await statusAt(listening.port, host)
+  await listening.close()
+  return status
+}
+
+function statusAt(port: number, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    httpRequest(`http://127.0.0.1:${port}/healthz`, { headers: { host } }, (response) => {
       response.resume()
       resolve(response.statusCode)
     })
       .on("error", reject)
       .end()
   })
-  await listening.close()
-  return status
 }
 
 test("without authentication only requests to this machine's own names are answered", async () => {
@@ -44,6 +48,24 @@ test("without authentication only requests to this machine's own names are answe
   expect(await statusOf(serve(), {}, "127.0.0.1.example")).toBe(403)
   expect(await statusOf(serve(), { insecure: true }, "office.example")).toBe(200)
   expect(await statusOf(serve({ auth: () => undefined }), {}, "api.example")).toBe(200)
+})
+
+test("as soon as requests need a key, other names are answered too", async () => {
+  let isOpen = true
+  const { fetch, drain } = serve()
+  const server: Server = {
+    drain,
+    get isOpen() {
+      return isOpen
+    },
+    fetch: (request) => fetch(request),
+  }
+  const listening = await listen(server, { port: 0 })
+  const status = () => statusAt(listening.port, "api.example")
+  expect(await status()).toBe(403)
+  isOpen = false
+  expect(await status()).toBe(200)
+  await listening.close()
 })
 
 test("under a base path the API answers there, and its addresses lead there", async () => {

@@ -102,10 +102,10 @@ export async function listen(server: Server, options: ListenOptions = {}): Promi
  * local server under its own name, which it lets resolve to this machine (DNS rebinding).
  */
 function ofThisMachine(server: Server): Pick<Server, "fetch"> {
-  if (!server.isOpen) return server
   return {
     fetch(request) {
-      if (LOOPBACK_URL.test(request.url)) return server.fetch(request)
+      // Asked each time: `superstep serve` requires keys from the moment that its store has one.
+      if (!server.isOpen || LOOPBACK_URL.test(request.url)) return server.fetch(request)
       const { hostname } = new URL(request.url)
       if (LOOPBACK.has(hostname.replace(/^\[|\]$/g, ""))) return server.fetch(request)
       const text = `This server has no authentication and only answers requests to localhost, not to ${hostname}.`
