@@ -131,6 +131,8 @@ function* numberProblems({
   retry,
   budget,
 }: NodeSpec): Generator<Problem> {
+  // Most nodes set none of them.
+  if ([concurrency, maxVisits, timeout, retry, budget].every((one) => one === undefined)) return
   const node = `node "${id}": `
   const { attempts, delay, maxDelay, jitter } = retry ?? {}
   const { allowUnpriced: _, ...amounts } = budget ?? {}

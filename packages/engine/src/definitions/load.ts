@@ -72,8 +72,13 @@ export function loadDefinition(source: string | DefinitionText, loadOptions: Loa
     dialect: loaded.dialect,
     workflow: linked.workflow as Workflow<string, unknown>,
     agents: new Map(agents.map(([, agent]) => [agent.name, agent])),
-    usesInput: loaded.dialect === "steps" ? stepsUseInput(loaded.document.data) : agents.length > 0,
-    unusedAgents: unusedIn(plan, agents),
+    // Whoever only checks or serves a definition asks for neither.
+    get usesInput() {
+      return loaded.dialect === "steps" ? stepsUseInput(loaded.document.data) : agents.length > 0
+    },
+    get unusedAgents() {
+      return unusedIn(plan, agents)
+    },
     data: loaded.document.data,
     plan,
     importModules: () => importFunctions(plan, options),
