@@ -244,6 +244,34 @@ test("invalid options are rejected when the agent is created", () => {
   expect(() => agent({ name: "x", model: [model, old] })).toThrow(/not version v2/)
 })
 
+test("each task sees the tools and instructions that its toolsets have then", async () => {
+  const other = tool({ name: "other", description: "Does something else.", run: () => "" })
+  const given = [[add], [add], [add, other], [other], [add]]
+  const instructions = ["first", "first", "first", "second", "second"]
+  const model = scriptedModel(given.map(() => "done"))
+  let task = 0
+  const toolset = {
+    name: "set",
+    get instructions() {
+      return instructions[task]
+    },
+    tools: () => given[task] ?? [],
+  }
+  const x = agent({ name: "x", model, tools: [toolset] })
+  for (; task < given.length; task++) await x.run("go")
+  const seen = model.calls.map(({ options }) => [
+    options.prompt[0]?.content,
+    options.tools?.map(({ name }) => name),
+  ])
+  expect(seen).toEqual([
+    ["first", ["add"]],
+    ["first", ["add"]],
+    ["first", ["add", "other"]],
+    ["second", ["other"]],
+    ["second", ["add"]],
+  ])
+})
+
 test("closing an agent closes all its toolsets, even if one of them fails", async () => {
   const closed: string[] = []
   const toolset = (name: string) => ({

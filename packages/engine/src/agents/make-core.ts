@@ -42,6 +42,7 @@ export function makeCore(options: SomeAgentOptions, output: Schema | undefined):
       ...(subs.length === 0 ? [] : [transferTool(subs)]),
     ]
   }
+  const table = repeatedTable(name)
   let known: ToolTable | undefined
   const fixed = () => {
     known ??= toolTable(name, withDeferred([...plain, ...agentTools()]))
@@ -66,7 +67,7 @@ export function makeCore(options: SomeAgentOptions, output: Schema | undefined):
     tools(ctx, input) {
       if (typeof options.tools === "function")
         return chosenTools(name, options.tools, agentTools(), ctx, input)
-      return plain.length === tools.length ? fixed() : openTools(name, tools, agentTools(), ctx)
+      return plain.length === tools.length ? fixed() : openTools(tools, agentTools(), ctx, table)
     },
   }
 }
@@ -115,6 +116,26 @@ export function toolTable(
   }
 }
 
+type MakeTable = (tools: readonly Tool[], instructions: readonly string[]) => ToolTable
+
+/**
+ * The same table as before for the same tools: toolsets open for each task, and most have the same tools each time. What
+ * is known of a list of tools, such as its tokens, is found once then.
+ */
+function repeatedTable(agent: string): MakeTable {
+  let last: { readonly tools: readonly Tool[]; readonly table: ToolTable } | undefined
+  return (tools, instructions) => {
+    if (last === undefined || !isSame(last.tools, tools) || !isSame(last.table.instructions, instructions)) {
+      last = { tools, table: toolTable(agent, withDeferred(tools), instructions) }
+    }
+    return last.table
+  }
+}
+
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, i) => item === other[i])
+}
+
 function toOfferedTool({ name, description, parameters, provider }: Tool): OfferedTool {
   if (provider !== undefined) return { type: "provider", name, id: provider.id, args: provider.args }
   return { type: "function", name, description, inputSchema: parameters as never }
@@ -122,10 +143,10 @@ function toOfferedTool({ name, description, parameters, provider }: Tool): Offer
 
 /** Opens the toolsets for a task, in order. */
 async function openTools(
-  agent: string,
   listed: readonly (Tool | Toolset)[],
   agentTools: readonly Tool[],
   ctx: Context,
+  tableOf: MakeTable,
 ): Promise<ToolTable> {
   const tools: Tool[] = []
   const instructions: string[] = []
@@ -137,7 +158,7 @@ async function openTools(
     tools.push(...(await one.tools(ctx)))
     if (one.instructions !== undefined) instructions.push(one.instructions)
   }
-  const table = toolTable(agent, withDeferred([...tools, ...agentTools]), instructions)
+  const table = tableOf([...tools, ...agentTools], instructions)
   const toEnd = listed.filter((one): one is Toolset => isToolset(one) && one.taskEnded !== undefined)
   if (toEnd.length === 0) return table
   return { ...table, end: async () => void (await Promise.all(toEnd.map((one) => one.taskEnded?.(ctx)))) }
@@ -161,7 +182,7 @@ async function chosenTools(
       },
     )
   }
-  const { byName, instructions, ...opened } = await openTools(agent, made, [], ctx)
+  const { byName, instructions, ...opened } = await openTools(made, [], ctx, repeatedTable(agent))
   const names = await ctx.step(`tools:${agent}`, () => [...byName.keys()])
   const kept = names.map((name) => {
     const tool = byName.get(name)

@@ -4,6 +4,7 @@
  */
 import type { NodeKeyOf, NodePolicies } from "../../../builder/index.ts"
 import { type Json, type NodeId, SuperstepError } from "../../../core/index.ts"
+import { omitUndefined } from "../../../core/internal.ts"
 import { type Scope, template, textOf } from "../../../expressions/index.ts"
 import type { Callable, Context, NodeFlowRun } from "../../../runtime/index.ts"
 import { isSecretName } from "../../../text/index.ts"
@@ -49,7 +50,10 @@ export function makeNode(steps: StepList, pattern: string, parts: NodeParts, run
 }
 
 export function leave(view: View, ctx: Context, record: Omit<StepRecord, "id">, isLast?: boolean): unknown {
-  ctx.state.write(RECORDS, [plainJson({ id: view.path, ...record })])
+  const written = omitUndefined({ id: view.path, ...record }) as StepRecord
+  // Only answers that are data may have parts that are not JSON.
+  const isText = typeof record.output === "string" && record.value === undefined
+  ctx.state.write(RECORDS, [isText ? written : plainJson(written)])
   return isLast ? (outputOf(record as StepRecord) ?? null) : { after: ctx.node }
 }
 
