@@ -282,6 +282,7 @@ function duplicateEdge(group: EdgeGroup): Problem {
 
 /** A worker's results belong to its map: it has no other outgoing edges, and no other map. */
 function* mapProblems(spec: GraphSpec): Generator<Problem> {
+  if (!spec.edges.some(({ kind }) => kind === "map")) return
   const uses = new Map<NodeId, number>()
   for (const group of spec.edges) {
     if (group.kind === "error") continue
@@ -297,6 +298,7 @@ function* mapProblems(spec: GraphSpec): Generator<Problem> {
 }
 
 function* schemaProblems(spec: GraphSpec): Generator<Problem> {
+  if (!spec.nodes.some(({ input }) => input !== undefined)) return
   const nodes = new Map(spec.nodes.map((node) => [node.id, node]))
   for (const hop of allHops(spec)) {
     if (hop.group.kind === "error") continue

@@ -135,6 +135,7 @@ function senderOf(message: unknown): string | undefined {
 
 /** Replaces `*` by the index of the map's current item. */
 function pathOf(pattern: string, items: readonly MapItem[]): string {
+  if (!pattern.includes("*")) return pattern
   let depth = 0
   return pattern
     .split("/")
