@@ -6,7 +6,7 @@ import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { ChannelSpec } from "./reducers.ts"
-import { hash32, type RetryPolicy } from "./retry.ts"
+import { hashPair, type RetryPolicy } from "./retry.ts"
 import type { Budget } from "./usage.ts"
 
 export type Schedule = "superstep" | "flow"
@@ -181,7 +181,10 @@ export function joinId(group: FanInEdge): JoinId {
   if (known !== undefined) return known
   const { from, to } = group
   const whole = wholeJoinId(group)
-  const hash = () => hash32(whole, 0).toString(16) + hash32(whole, 1).toString(16)
+  const hash = () =>
+    hashPair(whole, 0, 1)
+      .map((one) => one.toString(16))
+      .join("")
   const id =
     from.length < WIDE ? whole : `${safe(from[0] as NodeId)}+${from.length - 1}:${hash()}=>${safe(to)}`
   joinIds.set(group, id)

@@ -65,11 +65,23 @@ function fraction(text: string): number {
 
 /** FNV-1a with a final mix; for distribution and identity, not for secrets. */
 export function hash32(text: string, seed: number): number {
-  let h = (0x811c9dc5 ^ seed) >>> 0
+  return hashPair(text, seed, seed)[0]
+}
+
+/** The hashes of a text with two seeds, in one pass: the text of a large graph is long. */
+export function hashPair(text: string, seed: number, otherSeed: number): readonly [number, number] {
+  let h = 0x811c9dc5 ^ seed
+  let other = 0x811c9dc5 ^ otherSeed
   for (let i = 0; i < text.length; i++) {
-    h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
+    const unit = text.charCodeAt(i)
+    h = Math.imul(h ^ unit, 0x01000193)
+    other = Math.imul(other ^ unit, 0x01000193)
   }
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  return [mixed(h), mixed(other)]
+}
+
+function mixed(hash: number): number {
+  let h = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
   return (h ^ (h >>> 16)) >>> 0
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { compileGraph } from "./compile.ts"
 import type { EdgeGroup, Graph, GraphSpec, NodeSpec } from "./graph.ts"
-import { signatureDifference, signatureOf } from "./signature.ts"
+import { digest, signatureDifference, signatureOf } from "./signature.ts"
 
 const base: GraphSpec = {
   name: "w",
@@ -134,4 +134,13 @@ describe("the difference of two signatures", () => {
     expect(lines).toContain("+ node d")
     expect(lines.find((line) => line.startsWith("+ edge"))).toMatch(/"from":"c".*"to":"d"/)
   })
+})
+
+test.each([
+  ["", "e0bcff2b424d749e"],
+  ["a", "e6db3b2646ad5f91"],
+  ["workflow w starts at ü, 日本", "3a07db1d8dcaaa6f"],
+  ["x".repeat(1_000), "1e2c3254800155ef"],
+])("the digest of %j never changes: journals have it", (text, hash) => {
+  expect(digest(text)).toBe(hash)
 })

@@ -6,7 +6,7 @@
 import type { EdgeGroup, Graph, GraphSpec, NodeSpec } from "./graph.ts"
 import type { Json } from "./json.ts"
 import { canonicalJson } from "./reducers.ts"
-import { hash32 } from "./retry.ts"
+import { hashPair } from "./retry.ts"
 
 export interface Signature {
   /** Equal for equal graphs. */
@@ -63,8 +63,12 @@ function edgeLine(group: EdgeGroup): string {
 
 /** For identity, not for secrets. */
 export function digest(text: string): string {
-  const half = (seed: number) => hash32(text, seed).toString(16).padStart(8, "0")
-  return half(1) + half(2)
+  const [one, other] = hashPair(text, 1, 2)
+  return hexOf(one) + hexOf(other)
+}
+
+function hexOf(hash: number): string {
+  return hash.toString(16).padStart(8, "0")
 }
 
 /** The options of a node that are not in its signature: no journal depends on them. */
