@@ -10,7 +10,7 @@ import { type Database, preparedOnce, type Value } from "../file/driver.ts"
 import { corrupt } from "../file/errors.ts"
 import { HEAD, UPDATED_AT, WITH_END } from "../journal/journal-end.ts"
 import { labelTexts } from "./run-labels.ts"
-import { type NameIndex, nameQuery } from "./run-names.ts"
+import type { NameIndex } from "./run-names.ts"
 import {
   ALL_STATUS,
   checkRun,
@@ -31,7 +31,11 @@ export interface RunTable {
   pin(runId: string, pinned: boolean): boolean
 }
 
-export function runTable(database: Database, names: Pick<NameIndex, "upTo">, codec: ValueCodec): RunTable {
+export function runTable(
+  database: Database,
+  names: Pick<NameIndex, "upTo" | "query">,
+  codec: ValueCodec,
+): RunTable {
   const prepare = preparedOnce(database)
   const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE run_id = ?`)
   const checkHidden = hiddenCheck(database)
@@ -60,7 +64,7 @@ export function runTable(database: Database, names: Pick<NameIndex, "upTo">, cod
       // A key has one run, a thread few: the rest is looked for among those.
       if (key !== undefined || thread !== undefined) return read(byRow(query))
       if (wanted.length > 0) return read(byLabel(query, rarest(wanted)))
-      const match = text === undefined ? undefined : nameQuery(toText(text))
+      const match = text === undefined ? undefined : names.query(toText(text))
       if (match === undefined) return read(byRow(query))
       const newer = read(byRow(query, names.upTo()))
       if (newer.length === limit) return newer
