@@ -246,19 +246,19 @@ test("invalid options are rejected when the agent is created", () => {
 
 test("each task sees the tools and instructions that its toolsets have then", async () => {
   const other = tool({ name: "other", description: "Does something else.", run: () => "" })
-  const given = [[add], [add], [add, other], [other], [add]]
+  const offered = [[add], [add], [add, other], [other], [add]]
   const instructions = ["first", "first", "first", "second", "second"]
-  const model = scriptedModel(given.map(() => "done"))
+  const model = scriptedModel(offered.map(() => "done"))
   let task = 0
   const toolset = {
     name: "set",
     get instructions() {
       return instructions[task]
     },
-    tools: () => given[task] ?? [],
+    tools: () => offered[task] ?? [],
   }
   const x = agent({ name: "x", model, tools: [toolset] })
-  for (; task < given.length; task++) await x.run("go")
+  for (; task < offered.length; task++) await x.run("go")
   const seen = model.calls.map(({ options }) => [
     options.prompt[0]?.content,
     options.tools?.map(({ name }) => name),

@@ -68,7 +68,7 @@ export function hash32(text: string, seed: number): number {
   return hashPair(text, seed, seed)[0]
 }
 
-/** The hashes of a text with two seeds, in one pass: the text of a large graph is long. */
+/** The hashes of the same text with two seeds, in one pass: large graphs have long texts. */
 export function hashPair(text: string, seed: number, otherSeed: number): readonly [number, number] {
   let h = 0x811c9dc5 ^ seed
   let other = 0x811c9dc5 ^ otherSeed

@@ -72,7 +72,7 @@ export function loadDefinition(source: string | DefinitionText, loadOptions: Loa
     dialect: loaded.dialect,
     workflow: linked.workflow as Workflow<string, unknown>,
     agents: new Map(agents.map(([, agent]) => [agent.name, agent])),
-    // Whoever only checks or serves a definition asks for neither.
+    // Found when asked for: checking or serving a definition needs neither.
     get usesInput() {
       return loaded.dialect === "steps" ? stepsUseInput(loaded.document.data) : agents.length > 0
     },

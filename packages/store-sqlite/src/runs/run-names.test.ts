@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { distinctivePart } from "./run-names.ts"
 
-describe("the part of a text that distinguishes names", () => {
+describe("the part of a search that distinguishes names", () => {
   const names = ["order-0000001\nbilling\n", "order-0000002\nbilling\n", "order-0031002\nbilling\nkey"]
 
   test.each([
