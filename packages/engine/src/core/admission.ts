@@ -7,7 +7,15 @@ import { nodeOverBudget, overBudget } from "./budget.ts"
 import { Fifo, pushSized } from "./collections.ts"
 import { emit, watched } from "./emit.ts"
 import type { GraphNode } from "./graph.ts"
-import { extrasOf, type Gate, type MachineState, type MapRun, nodeState, Task } from "./state.ts"
+import {
+  extrasOf,
+  type Gate,
+  ItemTask,
+  type MachineState,
+  type MapRun,
+  nodeState,
+  type Task,
+} from "./state.ts"
 
 export function admit(m: MachineState, task: Task): void {
   const { index } = task.node
@@ -27,20 +35,16 @@ function places(node: GraphNode): number {
   return node.spec.concurrency ?? 1
 }
 
-function itemPlaces(m: MachineState, { map }: MapRun): number {
-  return map.group.concurrency ?? m.graph.nodes[map.worker]?.spec.concurrency ?? Number.POSITIVE_INFINITY
+function itemPlaces({ map, worker }: MapRun): number {
+  return map.group.concurrency ?? worker.spec.concurrency ?? Number.POSITIVE_INFINITY
 }
 
 /** Starts items of a map while there are places. */
 export function admitItems(m: MachineState, map: MapRun): void {
   if (map.next === map.items.length) return
-  const most = itemPlaces(m, map)
-  const worker = m.graph.nodes[map.map.worker] as GraphNode
+  const most = itemPlaces(map)
   while (map.active < most && map.next < map.items.length) {
-    const item = map.next++
-    const message = map.items[item] as Task["message"]
-    const task = new Task(map.id + item, worker, message, map.from, map.superstep, map.knownAt)
-    task.map = map
+    const task = new ItemTask(map, map.next++)
     if (map.traces !== undefined) extrasOf(task).traces = map.traces
     map.active++
     m.tasks.add(task)
@@ -129,7 +133,7 @@ export function park(m: MachineState, task: Task): void {
   const gate = gateOf(m, task)
   gate.parked++
   const { map, node } = task
-  const most = map === undefined ? places(node) : itemPlaces(m, map)
+  const most = map === undefined ? places(node) : itemPlaces(map)
   const active = map === undefined ? (m.active[node.index] as number) : map.active
   if (gate.parked < active || active < most) return
   gate.held = true

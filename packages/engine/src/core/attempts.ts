@@ -108,11 +108,10 @@ function retry(m: MachineState, task: Task, delay: number): void {
     stopWaiting(m)
   }
   vacateRun(m, task)
-  task.attempt++
-  if (task.extras !== undefined) {
-    task.extras.failures = undefined
-    task.extras.left = undefined
-  }
+  const extras = extrasOf(task)
+  extras.attempt++
+  extras.failures = undefined
+  extras.left = undefined
   task.status = "backoff"
   if (delay === 0) admitToRun(m, task)
   else setTimer(m, retryTimer(task.id), m.now + delay)

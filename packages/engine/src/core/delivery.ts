@@ -71,11 +71,12 @@ function countPass(m: MachineState, from: GraphNode, to: NodeId): void {
 /** Ids are reserved for all items; their tasks are created as places free up. */
 function startMap(m: MachineState, worker: NodeId, from: Task, value: Json): void {
   const map = m.graph.maps.get(worker) as GraphMap
+  const node = m.graph.nodes[map.worker] as GraphNode
   const items = value as readonly Json[]
-  const run = new MapRun(m.nextTask, map, items, from.node.id, stepAfter(m, from), m.now)
+  const run = new MapRun(m.nextTask, map, node, items, from.node.id, stepAfter(m, from), m.now)
   run.traces = tracesOf(from)
   if (items.length === 0) return gather(m, run, from, tracesOf(from))
-  countVisits(m, m.graph.nodes[map.worker] as GraphNode, items.length)
+  countVisits(m, node, items.length)
   m.nextTask += items.length
   m.maps = putEntry(m.maps, run.id, run)
   m.open += items.length

@@ -18,14 +18,16 @@ import {
 } from "./snapshot-data.ts"
 import {
   extrasOf,
+  ItemTask,
   type JoinRound,
   lendAll,
   MachineState,
   MapRun,
+  MessageTask,
   type NodeState,
   nodeState,
   setShared,
-  Task,
+  type Task,
   type TaskExtras,
 } from "./state.ts"
 import { NO_USAGE } from "./usage.ts"
@@ -195,9 +197,14 @@ function taskOut(task: Task): TaskSnapshot {
 
 function taskIn(m: MachineState, data: TaskSnapshot): Task {
   const { id, message, from, superstep, knownAt, status, attempt, answers, traces } = data
-  const task = new Task(id, nodeNamed(m.graph, data.node), message, from, superstep, knownAt)
+  const map = data.map === undefined ? undefined : m.maps.get(data.map)
+  const task =
+    map === undefined
+      ? new MessageTask(id, nodeNamed(m.graph, data.node), message, from, superstep, knownAt)
+      : new ItemTask(map, id - map.id)
   for (const [, { kind }] of data.waits ?? []) if (kind === "signal") m.signalWaits++
   Object.assign(extrasOf(task), {
+    attempt,
     answers,
     traces,
     memo: data.memo && SmallMap.of(data.memo),
@@ -206,8 +213,7 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
     left: data.left,
     waits: data.waits && SmallMap.of(data.waits),
   } satisfies TaskExtras)
-  const map = data.map === undefined ? undefined : m.maps.get(data.map)
-  return Object.assign(task, { status, attempt, map } satisfies Partial<Task>)
+  return Object.assign(task, { status } satisfies Partial<Task>)
 }
 
 function nodeOut(m: MachineState, { id, index }: GraphNode): NodeSnapshot {
@@ -259,7 +265,8 @@ function mapIn(graph: Graph, data: MapSnapshot): MapRun {
   const map = graph.maps.get(data.worker)
   if (map === undefined) throw unknown(graph, `map over "${data.worker}"`)
   const { id, items, from, superstep, knownAt, traces, next, active, parked, held, left } = data
-  const run = new MapRun(id, map, items, from, superstep, knownAt)
+  const worker = graph.nodes[map.worker] as GraphNode
+  const run = new MapRun(id, map, worker, items, from, superstep, knownAt)
   for (const [i, result] of data.results.entries()) run.results[i] = result
   run.resultTraces.push(...data.resultTraces)
   return Object.assign(run, { traces, next, active, parked, held, left } satisfies Partial<MapRun>)
@@ -299,9 +306,12 @@ function finishedOut(task: Task): FinishedSnapshot {
 
 function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
   const { sends, writes, trace, traces, answers } = data
-  const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
-  Object.assign(extrasOf(task), { traces, answers } satisfies Partial<TaskExtras>)
   const map = data.map === undefined ? undefined : m.maps.get(data.map)
+  const task =
+    map === undefined
+      ? new MessageTask(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
+      : new ItemTask(map, data.task - map.id)
+  Object.assign(extrasOf(task), { traces, answers } satisfies Partial<TaskExtras>)
   const ended = { sends, writes, trace }
-  return Object.assign(task, { status: "over", ended, map } satisfies Partial<Task>)
+  return Object.assign(task, { status: "over", ended } satisfies Partial<Task>)
 }

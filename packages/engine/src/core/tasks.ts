@@ -4,7 +4,7 @@ import { pushSized } from "./collections.ts"
 import type { GraphNode } from "./graph.ts"
 import type { Json } from "./json.ts"
 import type { Send } from "./messages.ts"
-import { extrasOf, type MachineState, Task } from "./state.ts"
+import { extrasOf, type MachineState, MessageTask, type Task } from "./state.ts"
 
 /** Stands for the id of a sender that is not a task, and sorts after all task ids. */
 export const OUTSIDE = Number.MAX_SAFE_INTEGER
@@ -17,7 +17,7 @@ export function addTask(
   from: Task,
   traces: readonly string[] | undefined,
 ): void {
-  const task = new Task(m.nextTask++, target, value, from.node.id, stepAfter(m, from), m.now)
+  const task = new MessageTask(m.nextTask++, target, value, from.node.id, stepAfter(m, from), m.now)
   if (traces !== undefined) extrasOf(task).traces = traces
   if (from.id === OUTSIDE && from.answers !== undefined) extrasOf(task).answers = from.answers
   enter(m, task)
@@ -25,7 +25,7 @@ export function addTask(
 
 /** A task for a message from outside the graph: the input, or the notice of a limit. */
 export function addFirstTask(m: MachineState, target: GraphNode, value: Json): Task {
-  const task = new Task(m.nextTask++, target, value, undefined, m.superstep + 1, m.now)
+  const task = new MessageTask(m.nextTask++, target, value, undefined, m.superstep + 1, m.now)
   enter(m, task)
   return task
 }
@@ -65,7 +65,7 @@ export function countVisits(m: MachineState, node: GraphNode, times: number): vo
  * with the next commit, after what tasks sent.
  */
 export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): Task {
-  const sender = new Task(OUTSIDE, node, null, undefined, m.superstep, m.now)
+  const sender = new MessageTask(OUTSIDE, node, null, undefined, m.superstep, m.now)
   sender.status = "over"
   sender.ended = { sends: [send] }
   m.finished = pushSized(m.finished, sender)

@@ -68,6 +68,7 @@ import { TaskSlot } from "./task-slot.ts"
 
 /** What few attempts have: a run may execute a hundred thousand at the same time. */
 class AttemptExtras {
+  attempt = 1
   timeLimit: AttemptTimeLimit | undefined
   slot: TaskSlot | undefined
   telemetry: TaskTelemetry | undefined
@@ -77,8 +78,6 @@ class AttemptExtras {
 export class TaskRun implements Context, Attempt {
   readonly #frame: TaskFrame
   readonly #task: Task
-  readonly attempt: number
-  #over = false
   #returned = false
   #operations: TaskOperations | undefined
   #extras: AttemptExtras | undefined
@@ -86,8 +85,12 @@ export class TaskRun implements Context, Attempt {
   constructor(frame: TaskFrame, task: Task) {
     this.#frame = frame
     this.#task = task
-    this.attempt = task.attempt
     task.attachment = this
+    if (task.attempt > 1) this.#extend().attempt = task.attempt
+  }
+
+  get attempt(): number {
+    return this.#extras?.attempt ?? 1
   }
 
   start(): void {
@@ -333,16 +336,15 @@ export class TaskRun implements Context, Attempt {
   }
 
   #close(left?: ErrorData): void {
-    this.#over = true
+    this.#task.attachment = undefined
     if (this.#task.memo !== undefined) this.#frame.host.catchUp.end(this.#frame.key, this.#task.id)
     this.#extras?.timeLimit?.stop()
     this.#extras?.slot?.end()
     this.#operations?.abandonCalls(left)
-    if (this.#task.attachment === this) this.#task.attachment = undefined
   }
 
   #isObsolete(): boolean {
-    return this.#over || this.#task.status === "over" || this.#task.attempt !== this.attempt
+    return this.#task.attachment !== this || this.#task.status === "over"
   }
 
   // For the frame
@@ -362,7 +364,7 @@ export class TaskRun implements Context, Attempt {
 
   /** Aborts the handler without awaiting it: the machine drops the result, or the run has `left` this process. */
   abort(reason: string, left?: ErrorData): void {
-    if (this.#over) return
+    if (this.#task.attachment !== this) return
     this.#close(left)
     this.#endTelemetry({ error: { code: "CANCELLED", message: reason } })
     this.#operate().stop(reason, left)
