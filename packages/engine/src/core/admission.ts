@@ -23,12 +23,14 @@ export function admit(m: MachineState, task: Task): void {
   if (active < places(task.node) && !m.nodes?.[index]?.queue?.size) {
     m.active[index] = active + 1
     admitToRun(m, task)
-  } else {
-    const node = nodeState(m, task.node)
-    node.queue ??= new Fifo()
-    node.queue.push(task)
-    if (node.held) m.open--
-  }
+  } else queueAtNode(m, task)
+}
+
+function queueAtNode(m: MachineState, task: Task): void {
+  const node = nodeState(m, task.node)
+  node.queue ??= new Fifo()
+  node.queue.push(task)
+  if (node.held) m.open--
 }
 
 function places(node: GraphNode): number {
@@ -76,18 +78,20 @@ function isAffordable(m: MachineState, { node }: Task): boolean {
 function begin(m: MachineState, task: Task): void {
   m.running++
   task.status = "running"
-  if (watched(m)) {
-    emit(m, {
-      type: "task.started",
-      task: task.id,
-      node: task.node.id,
-      attempt: task.attempt,
-      superstep: task.superstep,
-      input: task.message,
-      ...(task.from === undefined ? {} : { from: task.from }),
-    })
-  }
+  if (watched(m)) emitStarted(m, task)
   m.out = pushSized(m.out, { type: "start", task })
+}
+
+function emitStarted(m: MachineState, { id, node, attempt, superstep, message, from }: Task): void {
+  emit(m, {
+    type: "task.started",
+    task: id,
+    node: node.id,
+    attempt,
+    superstep,
+    input: message,
+    ...(from === undefined ? {} : { from }),
+  })
 }
 
 /** Frees the places of a task that has ended. `fill` assigns them once the consequences of its end are known. */

@@ -20,17 +20,21 @@ export function finishTask(m: MachineState, task: Task, entry: TaskFinished): vo
   checkFinished(m, task, entry)
   loseReservations(m, task)
   if (entry.usage !== undefined) count(m, task, entry.usage, undefined)
-  if (entry.local !== undefined) {
-    const node = nodeState(m, task.node)
-    node.local ??= Object.create(null) as { [key: string]: Json }
-    for (const [key, value] of entry.local) node.local[key] = value
-  }
-  if (watched(m)) {
-    const settled = entry.settled === undefined ? {} : { settled: entry.settled }
-    emit(m, { type: "task.finished", task: task.id, node: task.node.id, sends: entry.sends, ...settled })
-  }
+  if (entry.local !== undefined) writeLocal(m, task, entry.local)
+  if (watched(m)) emitFinished(m, task, entry)
   if (entry.requests !== undefined) for (const request of entry.requests) openRequest(m, task, request)
   end(m, task, entry)
+}
+
+function writeLocal(m: MachineState, task: Task, local: NonNullable<TaskFinished["local"]>): void {
+  const node = nodeState(m, task.node)
+  node.local ??= Object.create(null) as { [key: string]: Json }
+  for (const [key, value] of local) node.local[key] = value
+}
+
+function emitFinished(m: MachineState, task: Task, { sends, settled }: TaskFinished): void {
+  const more = settled === undefined ? {} : { settled }
+  emit(m, { type: "task.finished", task: task.id, node: task.node.id, sends, ...more })
 }
 
 export function rejectTask(m: MachineState, task: Task, reason: string): void {

@@ -167,7 +167,10 @@ export function endReservation(m: MachineState, task: Task, key: string, isSettl
 
 /** R2: for one task, or for all. */
 export function loseReservations(m: MachineState, task?: Task): void {
-  if (m.reservations.size === 0) return
+  if (m.reservations.size > 0) loseEach(m, task)
+}
+
+function loseEach(m: MachineState, task: Task | undefined): void {
   for (const [id, reservation] of [...m.reservations])
     if (task === undefined || reservation.task === task) lose(m, id, reservation)
 }

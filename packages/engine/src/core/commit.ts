@@ -133,7 +133,10 @@ export function joinNotices(notices: readonly LeftNotice[]): LeftNotice | undefi
 
 function tooManySupersteps(m: MachineState, superstep: number): ErrorData | undefined {
   const most = m.graceUntil ?? m.limits.supersteps ?? DEFAULT_SUPERSTEPS
-  if (superstep <= most) return undefined
+  return superstep <= most ? undefined : notConverged(m, most)
+}
+
+function notConverged(m: MachineState, most: number): ErrorData {
   const names = [...m.next.map((task) => task.node.id), ...m.nextMaps.map((map) => map.map.group.worker)]
   const pending = [...new Set(names)].slice(0, 10).map((name) => `"${name}"`)
   return {

@@ -27,14 +27,21 @@ function deliver(m: MachineState, from: Task, { value, route }: Send): void {
   const { nodes, joins, maps, output, result } = route
   if (nodes !== undefined)
     for (let i = 0; i < nodes.length; i++) deliverTo(m, from, nodes[i] as NodeId, value)
-  if (joins !== undefined) {
-    for (const id of joins)
-      arrive(m, m.graph.joinIndex.get(id) as GraphJoin, from, value, route.failed === true)
-  }
+  if (joins !== undefined) deliverToJoins(m, from, joins, value, route.failed === true)
   if (maps !== undefined) for (const worker of maps) startMap(m, worker, from, value)
   if (output) emitOutput(m, from, from.node.id, value)
   if (result && from.map !== undefined) from.map.results[from.item] = value
   if (nodes === undefined && joins === undefined && maps === undefined) reportUnrouted(m, from, route, value)
+}
+
+function deliverToJoins(
+  m: MachineState,
+  from: Task,
+  joins: NonNullable<Route["joins"]>,
+  value: Json,
+  failed: boolean,
+): void {
+  for (const id of joins) arrive(m, m.graph.joinIndex.get(id) as GraphJoin, from, value, failed)
 }
 
 /** Reports a message without a target, with the reason, unless it is an output or a result. */
@@ -60,11 +67,14 @@ function countPass(m: MachineState, from: GraphNode, to: NodeId): void {
   const passes = (m.passes[edge.index] ?? 0) + 1
   m.passes[edge.index] = passes
   const most = edge.back && m.limits.loops !== undefined ? Math.min(edge.max, m.limits.loops) : edge.max
-  if (passes <= most) return
-  m.breach ??= {
+  if (passes > most) m.breach ??= tooManyPasses(from.id, to, most)
+}
+
+function tooManyPasses(from: NodeId, to: NodeId, most: number): ErrorData {
+  return {
     code: "LOOP_LIMIT",
-    message: `The edge "${from.id}" -> "${to}" was to be taken more than ${most} times; raise its max or limits.loops, or end the loop earlier.`,
-    node: from.id,
+    message: `The edge "${from}" -> "${to}" was to be taken more than ${most} times; raise its max or limits.loops, or end the loop earlier.`,
+    node: from,
   }
 }
 

@@ -7,6 +7,7 @@ import type { TaskFinished } from "./entries.ts"
 import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { TaskId } from "./ids.ts"
+import type { Json } from "./json.ts"
 import type { Route, Send, Wait } from "./messages.ts"
 import { writeProblem } from "./reducers.ts"
 import type { MachineState, Task } from "./state.ts"
@@ -47,7 +48,10 @@ export function checkWaiting(task: Task, key: string, kind: Wait["kind"]): void 
 /** Names in routes and writes must exist in the graph. */
 export function checkFinished(m: MachineState, task: Task, { sends, writes }: TaskFinished): void {
   for (let i = 0; i < sends.length; i++) checkRoute(m.graph, task, sends[i] as Send)
-  if (writes === undefined) return
+  if (writes !== undefined) checkWrites(m, writes)
+}
+
+function checkWrites(m: MachineState, writes: NonNullable<TaskFinished["writes"]>): void {
   for (const [key, value] of writes) {
     const channel = m.graph.channels.get(key)
     if (channel === undefined) throw unknown(m.graph, `channel "${key}"`)
@@ -62,7 +66,10 @@ function checkRoute(graph: Graph, task: Task, { route, value }: Send): void {
     for (let i = 0; i < nodes.length; i++) targetNamed(graph, task.node, nodes[i] as string)
   }
   if (joins !== undefined) checkJoins(graph, task, joins)
-  if (maps === undefined) return
+  if (maps !== undefined) checkMaps(graph, maps, value)
+}
+
+function checkMaps(graph: Graph, maps: NonNullable<Route["maps"]>, value: Json): void {
   for (const worker of maps) {
     if (!graph.maps.has(worker)) throw unknown(graph, `map over "${worker}"`)
     if (!Array.isArray(value))

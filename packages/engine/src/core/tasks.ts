@@ -1,7 +1,9 @@
 /** Creates tasks: one message, one node, one visit. */
 
 import { pushSized } from "./collections.ts"
+import type { ErrorData } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
+import type { NodeId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { Send } from "./messages.ts"
 import { extrasOf, type MachineState, MessageTask, type Task } from "./state.ts"
@@ -52,11 +54,14 @@ export function countVisits(m: MachineState, node: GraphNode, times: number): vo
   const visits = (m.visits[node.index] as number) + times
   m.visits[node.index] = visits
   if (visits <= node.maxVisits && (m.limits.visits === undefined || visits <= m.limits.visits)) return
-  const most = Math.min(node.maxVisits, m.limits.visits ?? Number.POSITIVE_INFINITY)
-  m.breach ??= {
+  m.breach ??= tooManyVisits(node.id, Math.min(node.maxVisits, m.limits.visits ?? Number.POSITIVE_INFINITY))
+}
+
+function tooManyVisits(node: NodeId, most: number): ErrorData {
+  return {
     code: "VISIT_LIMIT",
-    message: `Node "${node.id}" was to be visited more than ${most} times; raise maxVisits or limits.visits, or end the loop earlier.`,
-    node: node.id,
+    message: `Node "${node}" was to be visited more than ${most} times; raise maxVisits or limits.visits, or end the loop earlier.`,
+    node,
   }
 }
 

@@ -254,6 +254,37 @@ describe("nothing outside changes a run:", () => {
     await expectJournalAgrees(built, store, result)
   })
 
+  describe("routes, which all runs of a workflow share, of", () => {
+    const edits: [string, (built: Callable<number, number>) => Promise<void>][] = [
+      [
+        "stored records",
+        async (built) => {
+          const store = memoryStore()
+          await built.run(1, { store, runId: "r" })
+          tamper(await store.read("r", 0))
+        },
+      ],
+      ["streamed events", (built) => editEvents(built.stream(1))],
+      ["early events", (built) => editEvents(built.run(1))],
+    ]
+    async function editEvents(events: AsyncIterable<unknown>): Promise<void> {
+      for await (const event of events) tamper(event)
+    }
+
+    test.each(edits)("%s", async (_, edit) => {
+      const first = node("first", (n: number) => n + 1)
+      const second = node("second", (n: number) => n * 2)
+      const last = node("last", (n: number) => n)
+      const built = workflow("w")
+        .start(first)
+        .edge(first, second)
+        .loop(second, first, { while: (n) => n < 10, max: 5, exit: last })
+        .build()
+      await edit(built)
+      expect((await built.run(1)).outputs).toEqual([10])
+    })
+  })
+
   test("a caller that uses an answer again", async () => {
     const asks = node("asks", async (_: null, ctx: Context) => {
       const answer = await ctx.ask<Order>("well?")

@@ -1,6 +1,7 @@
 /**
  * Decides where a message goes, right after the handler that sent it: conditions and selections are user code,
- * and what they decided is journaled. A route without decisions is computed once.
+ * and what they decided is journaled. A route without decisions is computed once, and is not frozen until code outside can see it, in
+ * an event or a store: V8 reads the items of frozen lists by a call.
  */
 import {
   type EdgeGroup,
@@ -15,7 +16,6 @@ import {
   type SwitchCase,
   type SwitchEdge,
 } from "../../core/index.ts"
-import { freezeData } from "../../core/internal.ts"
 import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { Condition, MessageRouter, Passes, Select } from "../ports/program.ts"
 
@@ -126,7 +126,7 @@ export class Router implements MessageRouter {
     const draft = this.#base(returned)
     for (const group of this.#node.out) addGroup(draft, group)
     if (isEmpty(draft)) draft.reason = NO_EDGE
-    return freezeData(draft)
+    return draft
   }
 
   #base(returned: boolean): RouteDraft {
@@ -261,7 +261,7 @@ export function groupsTaken(node: GraphNode, route: Route): { kind: EdgeGroup["k
 }
 
 function routeOfCase({ to }: SwitchCase): Route {
-  return freezeData(to === undefined ? { output: true } : { nodes: [to] })
+  return to === undefined ? { output: true } : { nodes: [to] }
 }
 
 function take(draft: RouteDraft, chosen: SwitchCase): undefined {

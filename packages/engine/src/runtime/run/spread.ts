@@ -38,13 +38,12 @@ const STEPS = "spread-step"
 /** Steps per page. */
 const PAGE = 100
 
-/** Has the attempt executed by any worker. Undefined if it is to be executed here. */
+/** Has the attempt at a task with placement `spread` executed by any worker. Undefined if it is to be executed here. */
 export function performElsewhere(
   { host, key, program }: TaskFrame,
   task: Task,
-  { node, placement }: ProgramNode,
+  { node }: ProgramNode,
 ): Promise<SpreadOutcome> | undefined {
-  if (placement !== "spread") return undefined
   // Workers find registered workflows; sub-workflows, answers and agents that a fork changed are executed with the run.
   const isOwn = key !== "" || task.answers !== undefined || host.root.machine.hasChangedAgents
   const perform = !isOwn && host.dispatcher?.perform

@@ -63,7 +63,7 @@ import { performElsewhere, replayOutcome } from "./spread.ts"
 import type { Attempt } from "./task-calls.ts"
 import type { TaskFrame } from "./task-frame.ts"
 import { OUTPUT, TaskOperations } from "./task-operations.ts"
-import { failsAsValue, oneSend, sendsOf } from "./task-sends.ts"
+import { failsAsValue, oneSend, programOf, sendsOf } from "./task-sends.ts"
 import { TaskSlot } from "./task-slot.ts"
 
 /** What few attempts have: a run may execute a hundred thousand at the same time. */
@@ -94,7 +94,7 @@ export class TaskRun implements Context, Attempt {
   }
 
   start(): void {
-    const program = this.#program
+    const program = programOf(this.#frame, this.#task)
     const { flow } = program
     // An answer has no key.
     if (flow === undefined || this.#task.answers !== undefined) return this.#begin(program)
@@ -103,10 +103,6 @@ export class TaskRun implements Context, Attempt {
     const slot = new TaskSlot(flow, slots, this.#frame, this.#task, this, (error) => this.#fail(error))
     this.#extend().slot = slot
     slot.take(() => this.#begin(program))
-  }
-
-  get #program(): ProgramNode {
-    return this.#frame.program.nodes[this.#task.node.index] as ProgramNode
   }
 
   #extend(): AttemptExtras {
@@ -121,7 +117,8 @@ export class TaskRun implements Context, Attempt {
     const { id, memo } = this.#task
     if (memo !== undefined) host.catchUp.begin(this.#frame.key, id, memo.size)
     if (timeout !== undefined) this.#limitTime(timeout)
-    const elsewhere = performElsewhere(this.#frame, this.#task, program)
+    const elsewhere =
+      program.placement === "spread" ? performElsewhere(this.#frame, this.#task, program) : undefined
     if (elsewhere !== undefined) this.#performed(elsewhere)
     else if (program.only !== undefined && this.#task.answers === undefined)
       this.#invoke(program.only, this.#task.message)
@@ -173,7 +170,7 @@ export class TaskRun implements Context, Attempt {
   #invoke(handler: BoundHandler, message: unknown): void {
     let result: unknown
     try {
-      const telemetry = this.#telemetry
+      const telemetry = this.#extras?.telemetry
       if (telemetry === undefined) result = handler.run(message as never, this, this.#task.answers as never)
       else result = this.#runWithin(telemetry, handler, message)
     } catch (error) {
@@ -193,7 +190,7 @@ export class TaskRun implements Context, Attempt {
     this.#returned = true
     if (this.#isObsolete()) return
     if (this.#omitsCall()) return
-    const { output } = this.#program
+    const { output } = programOf(this.#frame, this.#task)
     if (output === undefined || value === undefined) return this.#route(value)
     this.#check(output, value, (result) => {
       if (result.ok) return this.#route(result.value)
@@ -229,7 +226,7 @@ export class TaskRun implements Context, Attempt {
 
   #finish(sends: readonly Send[], settled?: ErrorData): void {
     if (!this.#end()) return
-    const telemetry = this.#telemetry
+    const telemetry = this.#extras?.telemetry
     const operations = this.#operations
     const at = this.#frame.host.now()
     const task = this.#task.id
@@ -265,7 +262,7 @@ export class TaskRun implements Context, Attempt {
 
   #endTelemetry(outcome: TaskOutcome): void {
     const usage = this.#operations?.usage
-    this.#telemetry?.end(usage === undefined ? outcome : { ...outcome, usage })
+    this.#extras?.telemetry?.end(usage === undefined ? outcome : { ...outcome, usage })
   }
 
   /** The final failure of a task that settles becomes a value; the machine decides about every other failure. */
@@ -291,7 +288,7 @@ export class TaskRun implements Context, Attempt {
         attempt: this.attempt,
         error,
         usage: this.#operations?.usage,
-        trace: this.#telemetry?.trace,
+        trace: this.#extras?.telemetry?.trace,
         left,
       },
       thrown,
@@ -419,7 +416,7 @@ export class TaskRun implements Context, Attempt {
     if (!this.#operations?.isWaiting) this.#extras?.timeLimit?.go()
   }
   trace(): string | undefined {
-    return this.#telemetry?.trace
+    return this.#extras?.telemetry?.trace
   }
 
   #taskInfo(): TaskInfo {
@@ -436,12 +433,9 @@ export class TaskRun implements Context, Attempt {
     }
   }
 
-  get #telemetry(): TaskTelemetry | undefined {
-    return this.#extras?.telemetry
-  }
   /** The parent of traces inside the task: agents, models, tools. */
   get [TELEMETRY](): TaskTelemetry | undefined {
-    return this.#telemetry
+    return this.#extras?.telemetry
   }
 
   // For the handler

@@ -67,6 +67,6 @@ export function failsAsValue({ map, node }: Task): boolean {
   return map?.map.group.settle === true || node.spec.onError === "settle"
 }
 
-function programOf({ program }: TaskFrame, { node }: Task): ProgramNode {
+export function programOf({ program }: TaskFrame, { node }: Task): ProgramNode {
   return program.nodes[node.index] as ProgramNode
 }
