@@ -335,15 +335,18 @@ export class Driver implements FrameHost {
     if (this.#keeper !== undefined && this.activity.isQueued && this.isOver) this.activity.leavePlace()
     if (this.restored !== undefined && ENDS_TASK.has(entry.type)) this.#dropUnawaited(this.restored)
     if (this.early?.add(frame.key, entry, eventsAfter) === false) this.early = undefined
-    if (this.row !== undefined) {
-      if (!isIntent(entry)) this.progress++
-      this.row.follow(frame, entry, effects)
-      this.row.setStatus(this.status, this.root.machine)
-      this.activity.follow(this.row)
-      const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
-      this.#journal?.write(frame.key, entry, eventsAfter, work)
-      this.#saveSnapshot(entry.at, this.row.isIdle)
-    } else this.#effects.follow(frame, effects, eventsBefore, eventsAfter, entry.at)
+    if (this.row === undefined) this.#effects.follow(frame, effects, eventsBefore, eventsAfter, entry.at)
+    else this.#write(this.row, entry, { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 })
+  }
+
+  #write(row: RunRow, entry: Entry, work: Work): void {
+    const { frame, effects, eventsAfter } = work
+    if (!isIntent(entry)) this.progress++
+    row.follow(frame, entry, effects)
+    row.setStatus(this.status, this.root.machine)
+    this.activity.follow(row)
+    this.#journal?.write(frame.key, entry, eventsAfter, work)
+    this.#saveSnapshot(entry.at, row.isIdle)
   }
 
   enqueue(frame: Frame, effects: readonly Effect[]): void {

@@ -133,54 +133,50 @@ export class EffectQueue {
     if (watchers.keepsRecent && !hasEffect(effects, "emit")) watchers.advanceTo(eventsAfter)
     for (let i = done; i < effects.length; i++) {
       const effect = effects[i] as Effect
-      switch (effect.type) {
-        case "start":
-          if (run.isPaused) {
-            this.#hold({ frame, effects: [effect], eventsBefore: seq, eventsAfter: seq, at, done: 0 })
-            break
-          }
-          if (this.#tasksThisTurn >= TASKS_PER_TURN || run.sure() !== undefined) {
-            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
-          }
-          this.#startTask(frame, effect.task)
-          break
-        case "emit":
-          watchers.emit(frame, ++seq, at, effect.event)
-          break
-        case "resume":
-          if (run.isPaused) {
-            this.#hold({ frame, effects: [effect], eventsBefore: seq, eventsAfter: seq, at, done: 0 })
-            break
-          }
-          if (run.activity.place() !== undefined) {
-            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
-          }
-          attemptOf(effect.task)?.resume(effect.key, effect.outcome)
-          break
-        case "abort":
-          attemptOf(effect.task)?.abort(effect.reason)
-          break
-        case "timer":
-          this.#setTimer(frame, effect.timer, effect.at)
-          break
-        case "clear-timer":
-          this.clearTimer(frame, effect.timer)
-          break
-        case "finish":
-          run.returnFrame(frame)
-          break
-        case "reduce":
-        case "request":
-        case "request-closed":
-          // The frame already reduced before the entry's effects; requests are stored with the entry.
-          break
-      }
+      const { type } = effect
+      if (type === "emit") watchers.emit(frame, ++seq, at, effect.event)
+      else if ((type === "start" || type === "resume") && run.isPaused) this.#hold(frame, effect, seq, at)
+      else if ((type === "start" && this.#isFull()) || (type === "resume" && run.activity.place()))
+        return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
+      else if (type === "start") this.#startTask(frame, effect.task)
+      else this.#performOne(frame, effect)
     }
     watchers.advanceTo(eventsAfter)
     return true
   }
 
-  #hold(work: Work): void {
+  #performOne(frame: Frame, effect: Exclude<Effect, { readonly type: "start" | "emit" }>): void {
+    switch (effect.type) {
+      case "resume":
+        attemptOf(effect.task)?.resume(effect.key, effect.outcome)
+        break
+      case "abort":
+        attemptOf(effect.task)?.abort(effect.reason)
+        break
+      case "timer":
+        this.#setTimer(frame, effect.timer, effect.at)
+        break
+      case "clear-timer":
+        this.clearTimer(frame, effect.timer)
+        break
+      case "finish":
+        this.#run.returnFrame(frame)
+        break
+      case "reduce":
+      case "request":
+      case "request-closed":
+        // The frame already reduced before the entry's effects; requests are stored with the entry.
+        break
+    }
+  }
+
+  /** Whether no more tasks may start in this turn. */
+  #isFull(): boolean {
+    return this.#tasksThisTurn >= TASKS_PER_TURN || this.#run.sure() !== undefined
+  }
+
+  #hold(frame: Frame, effect: Effect, seq: number, at: number): void {
+    const work = { frame, effects: [effect], eventsBefore: seq, eventsAfter: seq, at, done: 0 }
     this.#held = pushSized(this.#held, work)
   }
 

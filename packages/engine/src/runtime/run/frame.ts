@@ -208,16 +208,18 @@ export class Frame implements TaskFrame {
       // An entry that the machine rejects is a bug in the driver: stop the run with an error.
       return this.host.stop(error)
     }
-    if (this.#atWork !== undefined) {
-      if (this.#atWork.length > 0) entry = { ...entry, atWork: this.#atWork }
-      this.#atWork = undefined
-    }
+    if (this.#atWork !== undefined) entry = this.#withLeftWork(entry, this.#atWork)
     if (this.#thrown !== undefined) this.#noteThrown()
     if (hasBelow && (cuts || hasEffect(effects, "abort"))) this.host.cuts++
     const { caller } = this
     if (caller === undefined) this.#follow(entry, effects, before)
-    else this.host.together(() => this.#followBelow(caller, entry, effects, before, hold))
+    else this.#followBelow(caller, entry, effects, before, hold)
     this.#changes?.notify()
+  }
+
+  #withLeftWork(entry: Entry, atWork: LeftByTask): Entry {
+    this.#atWork = undefined
+    return atWork.length === 0 ? entry : { ...entry, atWork }
   }
 
   /** The reservation that an entry makes or replaces, by the name that callers use. */
@@ -247,17 +249,19 @@ export class Frame implements TaskFrame {
     eventsBefore: number,
     hold: string | undefined,
   ): void {
-    this.#follow(entry, effects, eventsBefore)
-    if (entry.type === "step.started" || entry.type === "usage.reserved") {
-      caller.frame.#holdUsage(caller.task, hold as string, entry)
-    } else if ("usage" in entry && entry.usage !== undefined) {
-      const { usage } = entry
-      const used = "source" in entry ? [{ usage, source: entry.source }, ...(entry.also ?? [])] : [{ usage }]
-      caller.frame.addUsage(caller.task, used, hold)
-    }
-    if (entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests !== undefined)) {
-      for (const request of this.machine.requests()) this.#offer(request)
-    }
+    this.host.together(() => {
+      this.#follow(entry, effects, eventsBefore)
+      if (entry.type === "step.started" || entry.type === "usage.reserved") {
+        caller.frame.#holdUsage(caller.task, hold as string, entry)
+      } else if ("usage" in entry && entry.usage !== undefined) {
+        const { usage } = entry
+        const used =
+          "source" in entry ? [{ usage, source: entry.source }, ...(entry.also ?? [])] : [{ usage }]
+        caller.frame.addUsage(caller.task, used, hold)
+      }
+      const asks = entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests)
+      if (asks) for (const request of this.machine.requests()) this.#offer(request)
+    })
   }
 
   /** Whether a caller of this frame no longer waits for it. */
@@ -323,8 +327,12 @@ export class Frame implements TaskFrame {
   #follow(entry: Entry, effects: readonly Effect[], eventsBefore: number): void {
     this.#track()
     const events = this.machine.eventCount - eventsBefore
-    if (this.program.reducers.size === 0) return this.host.commit(this, entry, effects, events)
-    // The entry's own effects follow its reduction.
+    if (this.program.reducers.size === 0) this.host.commit(this, entry, effects, events)
+    else this.#followReduced(entry, effects, events)
+  }
+
+  /** The entry's own effects follow its reduction. Separate, as a closure costs every call of the function that may make it. */
+  #followReduced(entry: Entry, effects: readonly Effect[], events: number): void {
     this.host.together(() => {
       this.host.commit(this, entry, effects, events)
       this.#reduce(effects)

@@ -21,6 +21,7 @@ import {
 import { freezeData } from "../../core/internal.ts"
 import type { SlotKeeper } from "../lease/slot-keeper.ts"
 import type { AgentReport } from "../ports/agent-report.ts"
+import type { NodeFlow } from "../ports/flow.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import {
   type BoundHandler,
@@ -99,7 +100,11 @@ export class TaskRun implements Context, Attempt {
     // An answer has no key.
     if (flow === undefined || this.#task.answers !== undefined) return this.#begin(program)
     const { slots } = this.#frame.host
-    if (slots === undefined) return this.#begin(program)
+    if (slots === undefined) this.#begin(program)
+    else this.#startInSlot(program, flow, slots)
+  }
+
+  #startInSlot(program: ProgramNode, flow: NodeFlow, slots: SlotKeeper): void {
     const slot = new TaskSlot(flow, slots, this.#frame, this.#task, this, (error) => this.#fail(error))
     this.#extend().slot = slot
     slot.take(() => this.#begin(program))
@@ -117,12 +122,17 @@ export class TaskRun implements Context, Attempt {
     const { id, memo } = this.#task
     if (memo !== undefined) host.catchUp.begin(this.#frame.key, id, memo.size)
     if (timeout !== undefined) this.#limitTime(timeout)
-    const elsewhere =
-      program.placement === "spread" ? performElsewhere(this.#frame, this.#task, program) : undefined
-    if (elsewhere !== undefined) this.#performed(elsewhere)
-    else if (program.only !== undefined && this.#task.answers === undefined)
+    if (program.placement === "spread" && this.#beginElsewhere(program)) return
+    if (program.only !== undefined && this.#task.answers === undefined)
       this.#invoke(program.only, this.#task.message)
     else this.#choose(handlersFor(program, this.#task.answers !== undefined), 0, [])
+  }
+
+  /** False if the attempt is to be executed here. */
+  #beginElsewhere(program: ProgramNode): boolean {
+    const elsewhere = performElsewhere(this.#frame, this.#task, program)
+    if (elsewhere !== undefined) this.#performed(elsewhere)
+    return elsewhere !== undefined
   }
 
   /** The first handler whose schema accepts the message receives the parsed value. */
@@ -191,7 +201,11 @@ export class TaskRun implements Context, Attempt {
     if (this.#isObsolete()) return
     if (this.#omitsCall()) return
     const { output } = programOf(this.#frame, this.#task)
-    if (output === undefined || value === undefined) return this.#route(value)
+    if (output === undefined || value === undefined) this.#route(value)
+    else this.#checkOutput(output, value)
+  }
+
+  #checkOutput(output: Schema, value: unknown): void {
     this.#check(output, value, (result) => {
       if (result.ok) return this.#route(result.value)
       const text = `"${this.node}" returned a value that does not match its output schema: ${result.reason}`
@@ -226,14 +240,18 @@ export class TaskRun implements Context, Attempt {
 
   #finish(sends: readonly Send[], settled?: ErrorData): void {
     if (!this.#end()) return
+    // Most tasks return a value and do nothing else: their entries are kept small.
+    if (this.#operations === undefined && this.#extras === undefined && settled === undefined) {
+      const at = this.#frame.host.now()
+      this.#frame.apply({ type: "task.finished", at, task: this.#task.id, sends })
+    } else this.#finishWith(sends, settled)
+  }
+
+  #finishWith(sends: readonly Send[], settled: ErrorData | undefined): void {
     const telemetry = this.#extras?.telemetry
     const operations = this.#operations
     const at = this.#frame.host.now()
     const task = this.#task.id
-    // Most tasks return a value and do nothing else: their entries are kept small.
-    if (operations === undefined && telemetry === undefined && settled === undefined) {
-      return this.#frame.apply({ type: "task.finished", at, task, sends })
-    }
     if (telemetry !== undefined) this.#trace(telemetry, sends, settled)
     const kept = settled === undefined ? operations : undefined
     this.#frame.apply({
