@@ -7,15 +7,8 @@ import { nodeOverBudget, overBudget } from "./budget.ts"
 import { Fifo, pushSized } from "./collections.ts"
 import { emit, watched } from "./emit.ts"
 import type { GraphNode } from "./graph.ts"
-import {
-  extrasOf,
-  type Gate,
-  ItemTask,
-  type MachineState,
-  type MapRun,
-  nodeState,
-  type Task,
-} from "./state.ts"
+import { type MachineState, nodeState } from "./state.ts"
+import { extrasOf, type Gate, ItemTask, type MapRun, type Task } from "./task.ts"
 
 export function admit(m: MachineState, task: Task): void {
   const { index } = task.node
@@ -57,10 +50,12 @@ export function admitItems(m: MachineState, map: MapRun): void {
 /** A task that has a place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
   if (!m.ready?.size && hasRoom(m) && isAffordable(m, task)) begin(m, task)
-  else {
-    m.ready ??= new Fifo()
-    m.ready.push(task)
-  }
+  else queueInRun(m, task)
+}
+
+function queueInRun(m: MachineState, task: Task): void {
+  m.ready ??= new Fifo()
+  m.ready.push(task)
 }
 
 /** A paused run has none (M10). */
@@ -109,14 +104,16 @@ export function vacateRun(m: MachineState, task: Task): void {
 /** Assigns the places of an ended task to the tasks that wait for them. */
 export function fill(m: MachineState, { map, node }: Task): void {
   if (map !== undefined) admitItems(m, map)
-  else {
-    const queue = m.nodes?.[node.index]?.queue
-    while (queue?.size && (m.active[node.index] as number) < places(node)) {
-      ;(m.active[node.index] as number)++
-      admitToRun(m, queue.shift() as Task)
-    }
+  else if (m.nodes !== undefined) fillNode(m, node)
+  if (m.ready !== undefined) fillRun(m)
+}
+
+function fillNode(m: MachineState, node: GraphNode): void {
+  const queue = m.nodes?.[node.index]?.queue
+  while (queue?.size && (m.active[node.index] as number) < places(node)) {
+    ;(m.active[node.index] as number)++
+    admitToRun(m, queue.shift() as Task)
   }
-  fillRun(m)
 }
 
 export function fillRun(m: MachineState): void {

@@ -12,7 +12,8 @@ import { checkFinished, checkKeyFree } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
-import { extrasOf, isLive, type MachineState, nodeState, type Task, type TaskEnd } from "./state.ts"
+import { isLive, type MachineState, nodeState } from "./state.ts"
+import { extrasOf, type Task, type TaskEnd, type TaskExtras } from "./task.ts"
 import { retryTimer, setTimer, stopWaiting } from "./waiting.ts"
 import { openRequest, withdrawWaits } from "./waits.ts"
 
@@ -52,18 +53,20 @@ function end(m: MachineState, task: Task, ended: TaskEnd): void {
   m.open--
   vacate(m, task)
   task.status = "over"
-  if (task.extras !== undefined) {
-    task.extras.memo = undefined
-    task.extras.starts = undefined
-    task.extras.failures = undefined
-  }
+  if (task.extras !== undefined) forgetSteps(task.extras)
   task.ended = ended
-  if (!takeResult(task)) m.finished = pushSized(m.finished, task)
+  if (task.map === undefined || !takeResult(task, task.map)) m.finished = pushSized(m.finished, task)
   stopWaiting(m)
   settle(m)
   if (!isLive(m)) return
   fill(m, task)
   if (m.breach !== undefined) settle(m)
+}
+
+function forgetSteps(extras: TaskExtras): void {
+  extras.memo = undefined
+  extras.starts = undefined
+  extras.failures = undefined
 }
 
 /** M3: a failed attempt leaves nothing but the failure and its usage. */

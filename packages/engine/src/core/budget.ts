@@ -15,7 +15,8 @@ import type { StepStarted } from "./entries.ts"
 import { checkKeyFree } from "./entry-checks.ts"
 import type { ErrorData } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
-import { extrasOf, type MachineState, nodeState, type Reservation, type Task } from "./state.ts"
+import { type MachineState, nodeState, type Reservation } from "./state.ts"
+import { extrasOf, type Task } from "./task.ts"
 import {
   addUsage,
   amountOf,

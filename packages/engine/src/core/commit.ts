@@ -17,7 +17,8 @@ import { fireEarly, openSettlement } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { LeftNotice } from "./messages.ts"
 import { isBuiltInReducer, reduce } from "./reducers.ts"
-import { isLive, lend, type MachineState, type MapRun, type Task, toWrite } from "./state.ts"
+import { isLive, lend, type MachineState, toWrite } from "./state.ts"
+import type { MapRun, Task } from "./task.ts"
 import { isBlockedExternally, startWaiting } from "./waiting.ts"
 
 /** Commits whatever is due, until tasks run, the run waits for something external, or the run has ended. */

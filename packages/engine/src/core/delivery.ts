@@ -10,7 +10,8 @@ import { arrive, asFailed } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { Route, Send } from "./messages.ts"
 import { freezeData } from "./own-json.ts"
-import { type MachineState, MapRun, type Task, type TaskEnd } from "./state.ts"
+import type { MachineState } from "./state.ts"
+import { MapRun, type Task, type TaskEnd } from "./task.ts"
 import { addTask, countVisits, OUTSIDE, stepAfter, tracesOf } from "./tasks.ts"
 
 /** A task that gathers many results remembers this many causes: the default link limit of a span. */
@@ -111,15 +112,14 @@ function countItem(from: Task, run: MapRun): void {
  * An item that only returns a result need not wait for the commit: the results become visible with the last one, which does
  * wait. So a map over many items keeps their results, not their tasks.
  */
-export function takeResult(task: Task): boolean {
-  const { map, item } = task
-  if (map === undefined || map.left === 1) return false
+export function takeResult(task: Task, map: MapRun): boolean {
+  if (map.left === 1) return false
   const { sends, writes } = task.ended as TaskEnd
   if (writes !== undefined || sends.length !== 1) return false
   const [{ value, route }] = sends as readonly [Send]
   if (!route.result || route.nodes !== undefined || route.joins !== undefined || route.maps !== undefined)
     return false
-  map.results[item] = value
+  map.results[task.item] = value
   countItem(task, map)
   // The task may be kept for a while by those that start with it; its end is no longer needed.
   task.ended = undefined

@@ -10,7 +10,8 @@ import type { TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { Route, Send, Wait } from "./messages.ts"
 import { writeProblem } from "./reducers.ts"
-import type { MachineState, Task } from "./state.ts"
+import type { MachineState } from "./state.ts"
+import type { Task } from "./task.ts"
 
 /** The task whose handler is executing or waits; M1: an ended task accepts no more entries. */
 export function workingTask(m: MachineState, id: TaskId): Task {

@@ -96,7 +96,8 @@ export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeP
 export { type RetryPolicy, retryDelay } from "./retry.ts"
 export { graphDifference, type Signature, signatureDifference, signatureOf } from "./signature.ts"
 export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot-data.ts"
-export type { Effect, Task } from "./state.ts"
+export type { Effect } from "./state.ts"
+export type { Task } from "./task.ts"
 export {
   addUsage,
   BUDGET_PARTS,

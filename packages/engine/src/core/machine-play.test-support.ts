@@ -8,7 +8,8 @@ import type { Json } from "./json.ts"
 import type { Machine } from "./machine.ts"
 import type { RequestSpec, Route, Send, SignalWaitSpec } from "./messages.ts"
 import { biggest } from "./model-parts.test-support.ts"
-import type { Effect, Task } from "./state.ts"
+import type { Effect } from "./state.ts"
+import type { Task } from "./task.ts"
 import type { Usage } from "./usage.ts"
 
 /** What is picked follows from the seed (mulberry32); after that many steps the play ends. */

@@ -50,7 +50,8 @@ import { awaitSignal, receiveSignal, replyToSignal, takeSignal } from "./signals
 import { restoreState, snapshotOf } from "./snapshot.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import { forkRun, startRun } from "./starting.ts"
-import { type Effect, isLive, lend, lendAll, MachineState, type Task } from "./state.ts"
+import { type Effect, isLive, lend, lendAll, MachineState } from "./state.ts"
+import type { Task } from "./task.ts"
 import { type Budget, remaining, type Usage } from "./usage.ts"
 import {
   answer,

@@ -2,7 +2,7 @@
 import type { Entry } from "./entries.ts"
 import type { Machine } from "./machine.ts"
 import type { Choices } from "./machine-play.test-support.ts"
-import type { Task } from "./state.ts"
+import type { Task } from "./task.ts"
 
 export interface Misfit {
   readonly entry: Entry

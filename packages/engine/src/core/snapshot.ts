@@ -16,20 +16,8 @@ import {
   SNAPSHOT_VERSION,
   type TaskSnapshot,
 } from "./snapshot-data.ts"
-import {
-  extrasOf,
-  ItemTask,
-  type JoinRound,
-  lendAll,
-  MachineState,
-  MapRun,
-  MessageTask,
-  type NodeState,
-  nodeState,
-  setShared,
-  type Task,
-  type TaskExtras,
-} from "./state.ts"
+import { type JoinRound, lendAll, MachineState, type NodeState, nodeState, setShared } from "./state.ts"
+import { extrasOf, ItemTask, MapRun, MessageTask, type Task, type TaskExtras } from "./task.ts"
 import { NO_USAGE } from "./usage.ts"
 
 export function snapshotOf(m: MachineState): MachineSnapshot {

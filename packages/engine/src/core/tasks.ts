@@ -6,7 +6,8 @@ import type { GraphNode } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { Send } from "./messages.ts"
-import { extrasOf, type MachineState, MessageTask, type Task } from "./state.ts"
+import type { MachineState } from "./state.ts"
+import { extrasOf, MessageTask, type Task } from "./task.ts"
 
 /** Stands for the id of a sender that is not a task, and sorts after all task ids. */
 export const OUTSIDE = Number.MAX_SAFE_INTEGER

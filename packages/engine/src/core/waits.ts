@@ -29,7 +29,8 @@ import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { Escalation, OpenRequest, RequestSpec, SignalWait, Wait, WaitOutcome } from "./messages.ts"
 import { freezeData } from "./own-json.ts"
-import { extrasOf, isLive, type JoinRound, type MachineState, type Task } from "./state.ts"
+import { isLive, type JoinRound, type MachineState } from "./state.ts"
+import { extrasOf, type Task } from "./task.ts"
 import { sendFromOutside } from "./tasks.ts"
 import {
   clearTimer,
