@@ -79,6 +79,7 @@ const MAX_RECORDS = 1_000
  */
 export class EarlyRecords {
   #records: readonly JournalRecord[] | undefined = NO_ITEMS
+  /** Of sub-workflows. */
   #graphs: readonly Graph[] = NO_ITEMS
   #isRead = false
   #isAwaited = false
@@ -105,7 +106,7 @@ export class EarlyRecords {
     this.#graphs = NO_ITEMS
   }
 
-  /** A frame of the run has this graph. */
+  /** A sub-workflow of the run has this graph. */
   addGraph(graph: Graph): void {
     if (this.#records !== undefined && !this.#graphs.includes(graph))
       this.#graphs = pushSized(this.#graphs, graph)
@@ -121,9 +122,10 @@ export class EarlyRecords {
     this.#isRead = true
   }
 
-  async events(runId: string): Promise<RunEvent[]> {
+  /** `graph` is the one of the run itself. */
+  async events(runId: string, graph: Graph): Promise<RunEvent[]> {
     if (this.#records === undefined) throw eventsGone(runId)
-    const graphs = new Map(this.#graphs.map(graphData).map(({ hash, data }) => [hash, data]))
+    const graphs = new Map([graph, ...this.#graphs].map(graphData).map(({ hash, data }) => [hash, data]))
     const store = { graph: (hash: string) => graphs.get(hash), thread: () => ({ version: 0, state: {} }) }
     return await new EventReplay(store).add([...this.#records], 0)
   }

@@ -248,8 +248,8 @@ export class Driver implements FrameHost {
     else {
       this.#below = addMember(this.#below, frame)
       attachFrame(frame, caller)
+      this.early?.addGraph(frame.machine.graph)
     }
-    this.early?.addGraph(frame.machine.graph)
   }
   dropEarly(): void {
     if (this.early?.drop()) this.early = undefined

@@ -198,7 +198,7 @@ export class RunHost implements DriverOwner {
   async earlyEvents(): Promise<readonly RunEvent[]> {
     const { early } = this.#driver
     if (early === undefined) throw eventsGone(this.runId)
-    return await early.events(this.runId)
+    return await early.events(this.runId, this.root.machine.graph)
   }
 
   /** Watches from another process: live events, and the numbers that the journal has reached. */
