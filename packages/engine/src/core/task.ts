@@ -136,6 +136,7 @@ export class ItemTask extends Task {
 
 /** What few tasks have. The machine writes it; others read it from the task. */
 export class TaskExtras {
+  /** Counted from 1. */
   attempt = 1
   /** The request that the message answers. */
   answers: OpenRequest | undefined = undefined
