@@ -14,6 +14,7 @@ import {
   replace,
   type Store,
   settle,
+  type Workflow,
   workflow,
 } from "../../index.ts"
 import { foldJournal } from "../../testing/index.ts"
@@ -255,7 +256,7 @@ describe("nothing outside changes a run:", () => {
   })
 
   describe("routes, which all runs of a workflow share, of", () => {
-    const edits: [string, (built: Callable<number, number>) => Promise<void>][] = [
+    const edits: [string, (built: Workflow<number, number>) => Promise<void>][] = [
       [
         "stored records",
         async (built) => {
