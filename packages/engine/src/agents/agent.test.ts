@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
 import { scriptedModel } from "../models/script/scripted-model.ts"
+import { isCollected } from "../testing/garbage.test-support.ts"
 import { tool } from "../tools/index.ts"
 import { agent, conversation } from "./index.ts"
 import { shown } from "./stand-ins.test-support.ts"
@@ -270,6 +271,22 @@ test("each task sees the tools and instructions that its toolsets have then", as
     ["second", ["other"]],
     ["second", ["add"]],
   ])
+})
+
+test("tools that a toolset makes for one task are free for collection after it", async () => {
+  let made: WeakRef<object> | undefined
+  const toolset = {
+    name: "set",
+    tools() {
+      const own = tool({ name: "own", description: "Knows its task.", run: () => "" })
+      made = new WeakRef(own)
+      return [own]
+    },
+  }
+  const x = agent({ name: "x", model: scriptedModel(["done", "done"]), tools: [toolset] })
+  await x.run("go")
+  expect(await isCollected(made as WeakRef<object>)).toBe(true)
+  expect((await x.run("go")).outputs).toEqual(["done"])
 })
 
 test("closing an agent closes all its toolsets, even if one of them fails", async () => {

@@ -120,15 +120,19 @@ type MakeTable = (tools: readonly Tool[], instructions: readonly string[]) => To
 
 /**
  * The same table as before for the same tools: toolsets open for each task, and most have the same tools each time. What
- * is known of a list of tools, such as its tokens, is found once then.
+ * is known of a list of tools, such as its tokens, is found once then. Tools that come for the first time are not kept:
+ * those that a toolset makes for one task may hold its context.
  */
 function repeatedTable(agent: string): MakeTable {
+  const seen = new WeakSet<Tool>()
   let last: { readonly tools: readonly Tool[]; readonly table: ToolTable } | undefined
   return (tools, instructions) => {
-    if (last === undefined || !isSame(last.tools, tools) || !isSame(last.table.instructions, instructions)) {
-      last = { tools, table: toolTable(agent, withDeferred(tools), instructions) }
-    }
-    return last.table
+    if (last !== undefined && isSame(last.tools, tools) && isSame(last.table.instructions, instructions))
+      return last.table
+    const table = toolTable(agent, withDeferred(tools), instructions)
+    if (tools.every((one) => seen.has(one))) last = { tools, table }
+    else for (const one of tools) seen.add(one)
+    return table
   }
 }
 
