@@ -3,6 +3,7 @@
  * that arrive during a write are batched into the next one. With a synchronous store, nothing is ever queued.
  */
 import type { Entry } from "../../core/index.ts"
+import { freezeData } from "../../core/internal.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { Store } from "../ports/store.ts"
 import type { JournalRecord, Lease, RunChange } from "../ports/stored.ts"
@@ -61,6 +62,8 @@ export class Journal<Held> {
   /** Stores an entry, and releases what is held back for it once it is durable. */
   write(frame: string, entry: Entry, events: number, held: Held): void {
     if (this.#lost) return
+    // A store is code outside, and all runs of a workflow share its routes.
+    if (entry.type === "task.finished") for (const { route } of entry.sends) freezeData(route)
     this.#pending.push({ seq: ++this.#seq, frame, entry, events })
     this.#held.push(held)
     if (!this.#writing && !this.#grouping) this.#flush()

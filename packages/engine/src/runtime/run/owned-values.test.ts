@@ -265,11 +265,22 @@ describe("nothing outside changes a run:", () => {
           tamper(await store.read("r", 0))
         },
       ],
+      ["records that a store is given", (built) => runWithEditingStore(built)],
       ["streamed events", (built) => editEvents(built.stream(1))],
       ["early events", (built) => editEvents(built.run(1))],
     ]
     async function editEvents(events: AsyncIterable<unknown>): Promise<void> {
       for await (const event of events) tamper(event)
+    }
+    async function runWithEditingStore(built: Workflow<number, number>): Promise<void> {
+      const inner = memoryStore()
+      const append: Store["append"] = (lease, after, records, change) => {
+        const stored = structuredClone(records)
+        for (const { entry } of records)
+          if (entry.type === "task.finished") for (const { route } of entry.sends) tamper(route)
+        return inner.append(lease, after, stored, change)
+      }
+      await built.run(1, { store: { ...inner, append } })
     }
 
     test.each(edits)("%s", async (_, edit) => {
