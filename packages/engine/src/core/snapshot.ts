@@ -1,5 +1,6 @@
 /** Takes a snapshot of a machine's state, and restores one. */
 
+import { groupBy } from "./analysis.ts"
 import { reserve } from "./budget.ts"
 import { addMember, Fifo, putEntry, SmallMap } from "./collections.ts"
 import { nodeNamed, unknown } from "./entry-checks.ts"
@@ -121,7 +122,9 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   } satisfies Partial<MachineState>)
   for (const [agent, used] of snapshot.usageByAgent ?? [])
     m.usageByAgent = putEntry(m.usageByAgent, agent, used)
-  for (const map of snapshot.maps) m.maps = putEntry(m.maps, map.id, mapIn(graph, map))
+  const tasksByMap = groupBy(snapshot.tasks.map((task) => [task.map, task] as const))
+  for (const map of snapshot.maps)
+    m.maps = putEntry(m.maps, map.id, mapIn(graph, map, tasksByMap.get(map.id)))
   for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
@@ -249,12 +252,15 @@ function mapOut(run: MapRun): MapSnapshot {
   }
 }
 
-function mapIn(graph: Graph, data: MapSnapshot): MapRun {
+function mapIn(graph: Graph, data: MapSnapshot, tasks: readonly TaskSnapshot[] = []): MapRun {
   const map = graph.maps.get(data.worker)
   if (map === undefined) throw unknown(graph, `map over "${data.worker}"`)
-  const { id, items, from, superstep, knownAt, traces, next, active, parked, held, left } = data
+  const { id, from, superstep, knownAt, traces, next, active, parked, held, left } = data
   const worker = graph.nodes[map.worker] as GraphNode
-  const run = new MapRun(id, map, worker, items, from, superstep, knownAt)
+  const items = [...data.items]
+  // A migration may have changed the messages of tasks, which read them from the map.
+  for (const task of tasks) items[task.id - id] = task.message
+  const run = new MapRun(id, map, worker, Object.freeze(items), from, superstep, knownAt)
   for (const [i, result] of data.results.entries()) run.results[i] = result
   run.resultTraces.push(...data.resultTraces)
   return Object.assign(run, { traces, next, active, parked, held, left } satisfies Partial<MapRun>)

@@ -4,6 +4,7 @@ import {
   add,
   type Context,
   channel,
+  type Json,
   type Migrate,
   memoryStore,
   node,
@@ -103,6 +104,43 @@ describe("a run of another version", () => {
       seqs.push(seq)
     expect(seqs).toEqual(seqs.map((_, i) => i + 1))
     expect(seqs.length).toBe((await store.read("r", 0)).at(-1)?.events)
+  })
+
+  test("is migrated with the messages of items that have begun, and of those that have not", async () => {
+    const version = (end: string) => {
+      const list = node("list", () => [{ n: 1 }, { n: 2 }, { n: 3 }])
+      const ask = node({
+        id: "ask",
+        concurrency: 2,
+        run: async (item: { n: number; name?: string }, ctx: Context) => [
+          await ctx.ask<string>(`${item.n}?`),
+          item,
+        ],
+      })
+      const last = node(end, (results: readonly unknown[]) => results)
+      return workflow("w").start(list).map(list, ask, last).build()
+    }
+    const store = memoryStore()
+    await version("old").run(null, { store, runId: "r" })
+    const named = (item: Json, by: string) => ({ ...(item as { n: number }), name: by })
+    const migrate: Migrate = (state) => ({
+      ...state,
+      tasks: state.tasks.map((task) => ({ ...task, message: named(task.message, "task") })),
+      maps: state.maps.map((map) => ({ ...map, items: map.items.map((item) => named(item, "map")) })),
+    })
+    await version("new").resume("r", { takeOver: true, store, onGraphChange: migrate })
+    const run = version("new").resume("r", { takeOver: true, store })
+    for (const id of ["r1", "r2", "r3"]) {
+      await run
+      await run.respond(id, "yes")
+    }
+    expect((await run).outputs).toEqual([
+      [
+        ["yes", { n: 1, name: "task" }],
+        ["yes", { n: 2, name: "task" }],
+        ["yes", { n: 3, name: "map" }],
+      ],
+    ])
   })
 
   test("that a migration leaves unfit is refused, and a migration that throws says so", async () => {
