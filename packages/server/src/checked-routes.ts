@@ -89,7 +89,7 @@ const JSON_TYPE = /^application\/(?:[a-z.-]+\+)?json(?:;\s*[a-z\d-]+=[^;]+)*$/i
 /** A request without a type has to have no body: what is required is missing then. */
 async function jsonOf(c: Context): Promise<unknown> {
   const type = c.req.header("content-type")
-  if (type ? !JSON_TYPE.test(type) : (await c.req.arrayBuffer()).byteLength > 0)
+  if (type ? !JSON_TYPE.test(type) : await hasBody(c))
     throw new HTTPException(415, { message: "Unsupported Media Type" })
   if (!type) return {}
   try {
@@ -97,4 +97,11 @@ async function jsonOf(c: Context): Promise<unknown> {
   } catch {
     throw new HTTPException(400, { message: "Malformed JSON in request body" })
   }
+}
+
+/** A body with a length is not read: the rest of it may come late, or never. One without is in memory already, see `limitBody`. */
+async function hasBody({ req }: Context): Promise<boolean> {
+  const length = req.header("content-length")
+  if (length !== undefined && req.header("transfer-encoding") === undefined) return Number(length) > 0
+  return (await req.arrayBuffer()).byteLength > 0
 }

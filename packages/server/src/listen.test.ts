@@ -162,6 +162,17 @@ describe("limits", () => {
     expect(await answerTo(port, chunked)).toMatch(/^HTTP\/1\.1 413 [\s\S]*BODY_TOO_LARGE/)
   })
 
+  test("a body without a type is refused before all of it has arrived, and is no problem of the server", async () => {
+    const problems: unknown[] = []
+    const port = await listening({}, { onProblem: (problem) => problems.push(problem) })
+    const socket = await opened(port)
+    const untyped = "POST /v1/workflows/greet/runs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer x\r\n"
+    socket.write(`${untyped}content-length: 50\r\n\r\n{"input":`)
+    const [answer] = await once(socket.setEncoding("utf8"), "data")
+    expect(answer).toMatch(/^HTTP\/1\.1 415 /)
+    expect(problems).toEqual([])
+  })
+
   test.each([{ connections: 0 }, { headers: -1 }, { request: 1.5 }])("%j is refused", async (limits) => {
     await expect(listening(limits)).rejects.toMatchObject({ code: "OPTION_INVALID" })
   })
