@@ -142,8 +142,8 @@ export class WorkflowHost {
   #runtime: Runtime | undefined
   #version = 0
   #isStopping = false
-  /** How many runs were released because the process stops. */
-  #released = 0
+  /** Ids of the runs that were released since the process stops, and that have not continued in it. */
+  readonly #released = new Set<string>()
   #isOutdated = false
   #stop: () => void = () => undefined
   #interrupts = 0
@@ -214,11 +214,9 @@ export class WorkflowHost {
         for (const { close } of this.#opened) await close()
       }
     }
-    const [count, verb] = this.#released === 1 ? ["1 run", "is"] : [`${this.#released} runs`, "are"]
-    this.log(
-      "stopped",
-      this.#released === 0 ? "Stopped." : `Stopped. ${count} ${verb} unfinished, in the store.`,
-    )
+    const { size } = this.#released
+    const [count, verb] = size === 1 ? ["1 run", "is"] : [`${size} runs`, "are"]
+    this.log("stopped", size === 0 ? "Stopped." : `Stopped. ${count} ${verb} unfinished, in the store.`)
   }
 
   async #drain(): Promise<void> {
@@ -345,12 +343,13 @@ export class WorkflowHost {
     const { paint } = this.#cli.err
     const isDetailed = this.#flags.json === true || this.#flags.verbose === true
     if (type === "released") {
-      if (this.#isStopping) this.#released++
+      if (this.#isStopping) this.#released.add(runId)
       // A process that stops releases all at once: `Stopped.` has their number.
       if (!this.#isStopping || isDetailed)
         this.log("run.released", paint.dim(`· ${workflow} ${shortId(runId)} waits`), { runId, workflow })
       return
     }
+    this.#released.delete(runId)
     if (type === "started") {
       if (isDetailed)
         this.log("run.started", paint.dim(`· ${workflow} ${shortId(runId)} starts`), { runId, workflow })
