@@ -19,7 +19,7 @@ const NANO = 1e9
 
 type Label = string | number
 
-/** The values of labels as a key, of which no value has the separator. Their text is made when it is asked for. */
+/** The values of labels as a key; ids of definitions cannot have the separator. Their text is made when it is asked for. */
 const keyOf = (values: readonly Label[]) => values.join("\0")
 
 class Counter {
