@@ -7,7 +7,7 @@
  * L4 a provider receives a valid history, even after a history policy or a hand-off.
  */
 import { isSuperstepError, type Json, type NodeId, SuperstepError } from "../core/index.ts"
-import type { Message, ModelReply } from "../models/index.ts"
+import type { Message } from "../models/index.ts"
 import type { Deadline } from "../models/internal.ts"
 import {
   type AgentReport,
@@ -36,7 +36,8 @@ import { changedCore } from "./changed-agent.ts"
 import {
   callsOf,
   inputMessages,
-  readObject,
+  type PendingTurn,
+  pendingMessages,
   replyMessage,
   resultsMessage,
   type ToolCall,
@@ -44,6 +45,7 @@ import {
   toolCallsOf,
   userText,
   validHistory,
+  visibleArgs,
 } from "./conversation.ts"
 import { checkAll, type GuardrailTrip, guardrailsOn, inParallel, inputText, Tripped } from "./guardrails.ts"
 import type { TakeOver } from "./hand-off.ts"
@@ -208,8 +210,7 @@ class AgentConversation {
   /** The maximum number of tokens of the conversation, after the model has rejected a longer one. */
   #tokens: number | undefined
   readonly #added: Message[] = []
-  /** A turn whose tool calls are in progress, with the results so far. */
-  #pending: { readonly reply: ModelReply; readonly outcomes: (ToolOutcome | undefined)[] } | undefined
+  #pending: PendingTurn | undefined
   /** The agent that continues the conversation outside this task. */
   handedTo: Agent | undefined
   /** The current or last speaker. */
@@ -341,7 +342,7 @@ class AgentConversation {
         },
       )
       this.#steps.push(stepOf(core.name, reply, [], []))
-      this.#add(replyMessage(reply, NO_ARGS))
+      this.#add(replyMessage(reply))
       const answer = await this.#reader.read(reply, core)
       if ("value" in answer) return await this.#checked(speaker, answer.value)
     } catch (error) {
@@ -400,7 +401,7 @@ class AgentConversation {
         continue
       }
       this.#steps.push(stepOf(speaker.core.name, reply, [], []))
-      this.#add(replyMessage(reply, NO_ARGS))
+      this.#add(replyMessage(reply))
       const reading = reader.read(reply, speaker.core)
       const answer = isPromise(reading) ? await reading : reading
       if ("value" in answer) return this.#checked(speaker, answer.value)
@@ -577,18 +578,6 @@ function directResult(
   return undefined
 }
 
-/** The messages of an unfinished turn: calls without a result get a placeholder. */
-function pendingMessages(
-  turn: { readonly reply: ModelReply; readonly outcomes: readonly (ToolOutcome | undefined)[] } | undefined,
-): Message[] {
-  if (turn === undefined) return []
-  const calls = toolCallsOf(turn.reply)
-  const said = replyMessage(turn.reply, visibleArgs(calls, NO_ARGS))
-  const isDone = (_: unknown, i: number) => turn.outcomes[i] !== undefined
-  const done = resultsMessage(calls.filter(isDone), turn.outcomes.filter(isDone) as ToolOutcome[])
-  return said === undefined ? [] : validHistory([said, done])
-}
-
 const FINAL =
   "You have reached a limit, and cannot call tools any more. Answer now, with what you know. Say what is missing."
 
@@ -596,11 +585,4 @@ const FINAL =
 function textIn({ content }: Message): string {
   if (typeof content === "string") return content
   return content.map((part) => (part.type === "text" ? part.text : "")).join("")
-}
-
-const NO_ARGS: ReadonlyMap<string, unknown> = new Map()
-
-/** The arguments that the model sees again: its own, or those that a person edited. */
-function visibleArgs(calls: readonly ToolCall[], edited: ReadonlyMap<string, unknown>): Map<string, unknown> {
-  return new Map(calls.map(({ id, args }) => [id, edited.get(id) ?? readObject(args)]))
 }

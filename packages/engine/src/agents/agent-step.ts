@@ -14,6 +14,7 @@ import {
   textOf,
   toolCallsOf,
   userText,
+  visibleArgs,
 } from "./conversation.ts"
 import { loadedTools } from "./deferred-tools.ts"
 import { tokensIn } from "./fit-messages.ts"
@@ -107,7 +108,7 @@ function withText(reply: ModelReply, text: string): ModelReply {
 /** The calls of a discarded reply are not made, but providers require a result for each. */
 function retryMessages(reply: ModelReply, text: string): readonly Message[] {
   const calls = toolCallsOf(reply)
-  const said = replyMessage(reply, new Map(calls.map(({ id, args }) => [id, readObject(args)])))
+  const said = replyMessage(reply, visibleArgs(calls))
   const notMade = calls.map(() => failure("TOOL_DENIED", "The call was not made."))
   return [
     ...(said === undefined ? [] : [said]),

@@ -14,12 +14,12 @@ import { fittingStep } from "./agent-step.ts"
 import { changedCore } from "./changed-agent.ts"
 import {
   callsOf,
-  readObject,
   replyMessage,
   resultsMessage,
   type ToolCall,
   textOf,
   toolCallsOf,
+  visibleArgs,
 } from "./conversation.ts"
 import { isHandoff } from "./hand-off.ts"
 import { toolTable } from "./make-core.ts"
@@ -91,7 +91,7 @@ export async function agentTurn(agent: Agent, options: TurnOptions, ctx: Context
         continue
       }
       const calls = toolCallsOf(reply)
-      const message = replyMessage(reply, new Map(calls.map(({ id, args }) => [id, readObject(args)])))
+      const message = replyMessage(reply, visibleArgs(calls))
       const added = message === undefined ? [] : [message]
       const text = textOf(reply)
       if (calls.length > 0) return { added, text, answer: undefined, calls }

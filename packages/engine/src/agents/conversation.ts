@@ -95,8 +95,13 @@ function hasBytes(value: unknown, depth = 0): boolean {
   return Object.values(value).some((one) => hasBytes(one, depth + 1))
 }
 
+const NO_ARGS: ReadonlyMap<string, unknown> = new Map()
+
 /** The message of a reply; undefined if the reply is empty. `args` are the parsed arguments of its calls. */
-export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknown>): Message | undefined {
+export function replyMessage(
+  reply: ModelReply,
+  args: ReadonlyMap<string, unknown> = NO_ARGS,
+): Message | undefined {
   const content: Assistant["content"] = []
   for (const part of reply.content) {
     switch (part.type) {
@@ -204,6 +209,30 @@ export function readObject(args: string): unknown {
   } catch {
     return {}
   }
+}
+
+/** The arguments that the model sees again: its own, or those that a person edited. */
+export function visibleArgs(
+  calls: readonly ToolCall[],
+  edited: ReadonlyMap<string, unknown> = NO_ARGS,
+): Map<string, unknown> {
+  return new Map(calls.map(({ id, args }) => [id, edited.get(id) ?? readObject(args)]))
+}
+
+/** A turn whose tool calls are in progress, with the results so far. */
+export interface PendingTurn {
+  readonly reply: ModelReply
+  readonly outcomes: readonly (ToolOutcome | undefined)[]
+}
+
+/** Its messages: calls without a result get a placeholder. */
+export function pendingMessages(turn: PendingTurn | undefined): Message[] {
+  if (turn === undefined) return []
+  const calls = toolCallsOf(turn.reply)
+  const said = replyMessage(turn.reply, visibleArgs(calls))
+  const isDone = (_: unknown, i: number) => turn.outcomes[i] !== undefined
+  const done = resultsMessage(calls.filter(isDone), turn.outcomes.filter(isDone) as ToolOutcome[])
+  return said === undefined ? [] : validHistory([said, done])
 }
 
 /** The ids of the tool calls in a message. */

@@ -189,8 +189,7 @@ export class Runtime {
 
   /** The workflow with this name, in its current version or in another one that the source has. */
   async workflow(name: string, version?: string): Promise<Callable | undefined> {
-    if (version !== undefined) return await this.#programs.version(name, version)
-    return this.#programs.workflow(name)
+    return version === undefined ? this.#programs.workflow(name) : await this.#programs.version(name, version)
   }
 
   /** Reports to the observer the ends of runs and tasks that begin or continue here from now on. */
@@ -377,9 +376,7 @@ export class Runtime {
   /** Frees a quarantined run: it continues as if no process had died while executing it. */
   async release(runId: RunId): Promise<void> {
     this.#checkOpen()
-    if (!(await this.store.unquarantine(runId))) {
-      throw notQuarantined(runId, await this.store.run(runId))
-    }
+    if (!(await this.store.unquarantine(runId))) throw notQuarantined(runId, await this.store.run(runId))
     if (!this.#activations.dispatch(runId)) this.#sweeper.soon()
   }
 

@@ -10,7 +10,6 @@
  * K4 Nothing new starts under a lease that was not verified within the duration of a lease.
  * K5 A run has one host in this process: claims, starts and resumptions pass its gate one after another.
  */
-
 import {
   isSuperstepError,
   type Json,

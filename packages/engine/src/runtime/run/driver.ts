@@ -48,8 +48,6 @@ import { RunRequests } from "./run-requests.ts"
 import { RunSignals } from "./run-signals.ts"
 import type { StepStart } from "./step-start.ts"
 
-type FrameMachine = Pick<LoadedFrame, "started" | "machine">
-
 const NO_LABELS: Labels = Object.freeze({})
 
 const ENDS_TASK: ReadonlySet<Entry["type"]> = new Set(["task.finished", "task.failed", "task.rejected"])
@@ -173,12 +171,10 @@ export class Driver implements FrameHost {
     this.#requests ??= new RunRequests(this)
     return this.#requests
   }
-
   get catchUp(): CatchUp {
     this.#catchUp ??= new CatchUp(this)
     return this.#catchUp
   }
-
   get signals(): RunSignals {
     this.#signals ??= new RunSignals(this)
     return this.#signals
@@ -453,7 +449,7 @@ export class Driver implements FrameHost {
   }
 
   /** With those that were loaded and are not called again yet. */
-  #allFrames(): [string, FrameMachine][] {
+  #allFrames(): [string, Pick<LoadedFrame, "started" | "machine">][] {
     return [...this.frames(), ...(this.restored ?? [])]
   }
 
@@ -521,7 +517,6 @@ export class Driver implements FrameHost {
   sure(): Promise<void> | undefined {
     return this.#keeper === undefined ? undefined : (this.#keeper.sure() ?? this.activity.place())
   }
-
   enter(node: string): void {
     this.#keeper?.enter(this.runId, node)
   }

@@ -40,6 +40,7 @@ import type { RunTelemetry } from "../ports/telemetry.ts"
 import { ownValue } from "../ports/values.ts"
 import { framePath } from "./frame-tree.ts"
 import type { Adopted } from "./graph-change.ts"
+import { holdName, holdOf, usedBy } from "./holds.ts"
 import { leftByTasks, noticesOf } from "./left-work.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
 import { rememberThrown } from "./result.ts"
@@ -198,7 +199,7 @@ export class Frame implements TaskFrame {
     if (this.caller !== undefined && this.isAbandoned()) return
     if (this.host.paidSteps.size > 0) this.#noteBefore(entry)
     const before = this.machine.eventCount
-    const hold = this.caller === undefined ? undefined : this.#holdOf(entry)
+    const hold = this.caller === undefined ? undefined : holdOf(this, entry)
     const hasBelow = this.below.size > 0
     const cuts = hasBelow && this.#endsWaiting(entry)
     let effects: readonly Effect[]
@@ -222,25 +223,6 @@ export class Frame implements TaskFrame {
     return atWork.length === 0 ? entry : { ...entry, atWork }
   }
 
-  /** The reservation that an entry makes or replaces, by the name that callers use. */
-  #holdOf(entry: Entry): string | undefined {
-    switch (entry.type) {
-      case "step.started":
-        return holdName(this, entry.task, entry.key)
-      case "step.recorded":
-        return entry.settles === true ? holdName(this, entry.task, entry.key) : undefined
-      case "usage.reserved":
-        return entry.hold
-      case "usage.recorded": {
-        const { task, settles } = entry
-        if (settles === undefined) return undefined
-        return this.machine.wasStarted(task, settles) ? holdName(this, task, settles) : settles
-      }
-      default:
-        return undefined
-    }
-  }
-
   /** Usage and reservations of a sub-workflow also count for its callers, before anything else starts. */
   #followBelow(
     caller: Caller,
@@ -253,11 +235,9 @@ export class Frame implements TaskFrame {
       this.#follow(entry, effects, eventsBefore)
       if (entry.type === "step.started" || entry.type === "usage.reserved") {
         caller.frame.#holdUsage(caller.task, hold as string, entry)
-      } else if ("usage" in entry && entry.usage !== undefined) {
-        const { usage } = entry
-        const used =
-          "source" in entry ? [{ usage, source: entry.source }, ...(entry.also ?? [])] : [{ usage }]
-        caller.frame.addUsage(caller.task, used, hold)
+      } else {
+        const used = usedBy(entry)
+        if (used !== undefined) caller.frame.addUsage(caller.task, used, hold)
       }
       const asks = entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests)
       if (asks) for (const request of this.machine.requests()) this.#offer(request)
@@ -598,9 +578,4 @@ export class Frame implements TaskFrame {
   #abortAll(reason: string, left?: ErrorData): void {
     for (const task of this.machine.tasks()) attemptOf(task)?.abort(reason, left)
   }
-}
-
-/** How the callers of a frame name what a step of it has reserved. */
-function holdName({ key }: Frame, task: TaskId, step: string): string {
-  return `${key} ${task}:${step}`
 }

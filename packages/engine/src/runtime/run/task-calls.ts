@@ -66,7 +66,7 @@ export interface CallFrame {
 export interface Attempt {
   isOver(): boolean
   /** The handler returned or threw. */
-  hasReturned(): boolean
+  readonly hasReturned: boolean
   /** The handler begins to wait for something external; it stops waiting. */
   onWait(): void
   onResume(): void

@@ -48,7 +48,7 @@ import type { OperationsFrame } from "./task-frame.ts"
 import type { Outgoing } from "./task-sends.ts"
 
 /** A promise that the handler holds. */
-interface Held {
+export interface Held {
   readonly resolve: (value: Json) => void
   readonly reject: (error: unknown) => void
   readonly schema: Schema | undefined
@@ -543,14 +543,14 @@ export class TaskOperations {
   checkActive(): void {
     if (!this.#attempt.isOver()) return
     if (this.#stopped !== undefined) throw this.#stopped
-    throw this.#attempt.hasReturned()
+    throw this.#attempt.hasReturned
       ? this.#returned("A step or wait ended")
       : this.#stop("its attempt has ended")
   }
 
   /** Reports an operation after the handler has returned: the task's only entry is already made. */
   checkOpen(call: string): void {
-    if (!this.#attempt.hasReturned()) return
+    if (!this.#attempt.hasReturned) return
     const error = this.#returned(`${call} was called`)
     this.#frame.report(this.#task, error)
     throw error

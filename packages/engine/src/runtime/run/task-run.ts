@@ -40,7 +40,6 @@ import {
   DECIDED,
   ENDED_CALLS,
   KEPT,
-  type KeptAnswer,
   LEAVES,
   type Leave,
   REPORT,
@@ -63,7 +62,7 @@ import { groupsTaken } from "./router.ts"
 import { performElsewhere, replayOutcome } from "./spread.ts"
 import type { Attempt } from "./task-calls.ts"
 import type { TaskFrame } from "./task-frame.ts"
-import { OUTPUT, TaskOperations } from "./task-operations.ts"
+import { type Held, OUTPUT, TaskOperations } from "./task-operations.ts"
 import { failsAsValue, oneSend, programOf, sendsOf } from "./task-sends.ts"
 import { TaskSlot } from "./task-slot.ts"
 
@@ -79,7 +78,7 @@ class AttemptExtras {
 export class TaskRun implements Context, Attempt {
   readonly #frame: TaskFrame
   readonly #task: Task
-  #returned = false
+  hasReturned = false
   #operations: TaskOperations | undefined
   #extras: AttemptExtras | undefined
 
@@ -161,7 +160,7 @@ export class TaskRun implements Context, Attempt {
   async #performed(elsewhere: NonNullable<ReturnType<typeof performElsewhere>>): Promise<void> {
     try {
       const outcome = await elsewhere
-      if (this.#isObsolete()) return
+      if (this.isOver()) return
       if (outcome.rejected !== undefined) return this.#reject(outcome.rejected)
       this.#succeed(replayOutcome(outcome, this.#operate(), this.#frame, this.#task))
     } catch (error) {
@@ -197,8 +196,8 @@ export class TaskRun implements Context, Attempt {
   }
 
   #succeed(value: unknown): void {
-    this.#returned = true
-    if (this.#isObsolete()) return
+    this.hasReturned = true
+    if (this.isOver()) return
     if (this.#omitsCall()) return
     const { output } = programOf(this.#frame, this.#task)
     if (output === undefined || value === undefined) this.#route(value)
@@ -221,7 +220,7 @@ export class TaskRun implements Context, Attempt {
   }
 
   #threw(error: unknown): void {
-    this.#returned = true
+    this.hasReturned = true
     this.#fail(error)
   }
 
@@ -242,22 +241,19 @@ export class TaskRun implements Context, Attempt {
     if (!this.#end()) return
     // Most tasks return a value and do nothing else: their entries are kept small.
     if (this.#operations === undefined && this.#extras === undefined && settled === undefined) {
-      const at = this.#frame.host.now()
-      this.#frame.apply({ type: "task.finished", at, task: this.#task.id, sends })
+      this.#frame.apply({ type: "task.finished", at: this.#frame.host.now(), task: this.#task.id, sends })
     } else this.#finishWith(sends, settled)
   }
 
   #finishWith(sends: readonly Send[], settled: ErrorData | undefined): void {
     const telemetry = this.#extras?.telemetry
     const operations = this.#operations
-    const at = this.#frame.host.now()
-    const task = this.#task.id
     if (telemetry !== undefined) this.#trace(telemetry, sends, settled)
     const kept = settled === undefined ? operations : undefined
     this.#frame.apply({
       type: "task.finished",
-      at,
-      task,
+      at: this.#frame.host.now(),
+      task: this.#task.id,
       sends,
       writes: kept?.writes,
       local: kept?.localWrites,
@@ -285,7 +281,7 @@ export class TaskRun implements Context, Attempt {
 
   /** The final failure of a task that settles becomes a value; the machine decides about every other failure. */
   #fail(thrown: unknown): void {
-    if (this.#isObsolete()) return
+    if (this.isOver()) return
     const error = toErrorData(thrown)
     const retried = this.#frame.machine.willRetry(this.#task.id, error)
     const { catchUp } = this.#frame.host
@@ -336,14 +332,14 @@ export class TaskRun implements Context, Attempt {
   }
 
   #timeUp(timeout: number): void {
-    if (this.#isObsolete()) return
+    if (this.isOver()) return
     this.#fail(new SuperstepError("TIMEOUT", `Node "${this.node}" took longer than ${timeout} ms.`))
     this.#operate().stop(`it took longer than ${timeout} ms`)
   }
 
   /** True once: the attempt has ended, whatever else its handler still does. */
   #end(): boolean {
-    if (this.#isObsolete()) return false
+    if (this.isOver()) return false
     // Stops its remaining work.
     if (this.#frame.host.paidSteps.size > 0) this.#frame.noteSpent(this.#task.id)
     this.#close()
@@ -358,7 +354,8 @@ export class TaskRun implements Context, Attempt {
     this.#operations?.abandonCalls(left)
   }
 
-  #isObsolete(): boolean {
+  /** The attempt has ended, or its task has. */
+  isOver(): boolean {
     return this.#task.attachment !== this || this.#task.status === "over"
   }
 
@@ -400,9 +397,7 @@ export class TaskRun implements Context, Attempt {
     return this.#operations?.holdsAll() ?? false
   }
   /** What the handler holds for its wait under this key; undefined if it has not waited for it yet. */
-  held(
-    key: string,
-  ): { readonly schema: Schema | undefined; readonly keeps: KeptAnswer | undefined } | undefined {
+  held(key: string): Held | undefined {
     return this.#operations?.held(key)
   }
 
@@ -413,12 +408,6 @@ export class TaskRun implements Context, Attempt {
 
   // For its operations
 
-  isOver(): boolean {
-    return this.#isObsolete()
-  }
-  hasReturned(): boolean {
-    return this.#returned
-  }
   onWait(): void {
     this.#extras?.timeLimit?.stop()
     this.#extras?.slot?.wait()
@@ -533,7 +522,7 @@ export class TaskRun implements Context, Attempt {
     return (agent) => this.#frame.host.root.machine.endedCallsOf(agent)
   }
   get [KEPT](): (name: string) => Json | undefined {
-    return this.#scoped()[KEPT]
+    return this.#kept(this.#operate().keys)
   }
   get usedHere(): Context["usedHere"] {
     return this.#frame.machine.usage
@@ -581,31 +570,27 @@ export class TaskRun implements Context, Attempt {
     return this.#keyed(keyedCall)
   }
   get scope(): Context["scope"] {
-    return this.#scoped().scope
+    return this.#scope(this.#operate().keys)
   }
   get clock(): Context["clock"] {
     return this.#frame.host.clock
   }
 
   #keyed<T>(of: (operations: TaskOperations, keys: HandlerKeys) => T): T {
-    const operations = this.#operate()
-    return of(operations, operations.keys)
+    return of(this.#operate(), this.#operate().keys)
   }
 
-  /** Operations that are recorded under keys: the handler's own, or those of a scope. */
-  #scoped(keys: HandlerKeys = this.#operate().keys): Pick<
-    Context,
-    "ask" | "waitFor" | "waitForUpdate" | "sleep" | "step" | "call" | "scope"
-  > & {
-    readonly [KEPT]: (name: string) => Json | undefined
-  } {
+  /** What a handler calls in a scope of its context. */
+  #scoped(keys: HandlerKeys) {
     const operations = this.#operate()
+    return { scope: this.#scope(keys), [KEPT]: this.#kept(keys), ...allKeyed(operations, keys) }
+  }
+  #scope(keys: HandlerKeys): Context["scope"] {
+    return (name) => contextWith(this, this.#scoped(keys.scope(name)))
+  }
+  #kept(keys: HandlerKeys): (name: string) => Json | undefined {
     const { machine } = this.#frame.host.root
-    return {
-      [KEPT]: (name) => (operations.wasAsked(keys) ? undefined : machine.keptAnswer(name)),
-      scope: (name) => contextWith(this, this.#scoped(keys.scope(name))),
-      ...allKeyed(operations, keys),
-    }
+    return (name) => (this.#operate().wasAsked(keys) ? undefined : machine.keptAnswer(name))
   }
 }
 
