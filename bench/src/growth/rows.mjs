@@ -148,7 +148,7 @@ function toolStepsRun(size) {
 const READ_AND_APPEND = "steps that read and append one channel"
 const BY_TEXT = "runs of a store by text"
 const NESTING = "levels of nesting"
-const levels = [10, 30, 100, 200, 400]
+const levels = [10, 30, 100, 300, 1_000, 3_000]
 const storeSizes = [1_000, 3_000, 10_000, 30_000, 100_000]
 const listSizes = [10, 1_000, 4_000, 16_000, 64_000]
 const yamlSizes = [10, 300, 1_000, 3_000, 10_000]
@@ -220,7 +220,7 @@ export const families = [
     repeatable: true,
     open: (size) => [engine.fanOut(size)],
   },
-  { rows: ["state of a waiting run, resumed"], sizes: yamlSizes, open: waiting },
+  { rows: ["state of a waiting run, resumed"], sizes: [10, 1_000, 3_000, 10_000, 30_000, 100_000], open: waiting },
   {
     rows: ["state beside what steps write"],
     sizes: [100, 1_000, 10_000, 30_000, 100_000],
