@@ -74,9 +74,9 @@ describe("growth", () => {
 
   test("a row may grow as fast as the same work without an engine, which is no row of its own", () => {
     const copied = { name: "copied", limitOf: "read", exponent: 1.6 }
-    expect(steepRows([{ name: "read", exponent: 1.5 }, copied])).toEqual([])
-    expect(steepRows([{ name: "read", exponent: 1.7 }, copied])).toEqual([
-      "read: grows with exponent 1.70, above 1.60",
+    expect(steepRows([{ name: "read", exponent: 1.65 }, copied])).toEqual([])
+    expect(steepRows([{ name: "read", exponent: 1.75 }, copied])).toEqual([
+      "read: grows with exponent 1.75, above 1.70",
     ])
   })
 })

@@ -20,8 +20,9 @@ export function fittedExponent(points) {
   return upper.length < 2 ? undefined : slope(upper)
 }
 
-/** Linear work that meets a cold cache now and then is a little above 1. */
-export const MAX_EXPONENT = 1.1
+/** Work that meets a cold cache now and then is a little above its exponent. */
+const MARGIN = 0.1
+export const MAX_EXPONENT = 1 + MARGIN
 
 /** What the row without an engine grows with, where it was measured. */
 export function limitOf(rows, name) {
@@ -32,7 +33,7 @@ export function limitOf(rows, name) {
 export function steepRows(rows) {
   return rows
     .filter(({ limitOf: limited }) => limited === undefined)
-    .map(({ name, exponent }) => ({ name, exponent, most: Math.max(MAX_EXPONENT, limitOf(rows, name) ?? 0) }))
+    .map(({ name, exponent }) => ({ name, exponent, most: Math.max(1, limitOf(rows, name) ?? 1) + MARGIN }))
     .filter(({ exponent, most }) => !(exponent <= most))
     .map(({ name, exponent, most }) =>
       exponent === undefined
