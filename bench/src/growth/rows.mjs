@@ -220,7 +220,11 @@ export const families = [
     repeatable: true,
     open: (size) => [engine.fanOut(size)],
   },
-  { rows: ["state of a waiting run, resumed"], sizes: [10, 1_000, 3_000, 10_000, 30_000, 100_000], open: waiting },
+  {
+    rows: ["state of a waiting run, resumed"],
+    sizes: [10, 1_000, 3_000, 10_000, 30_000, 100_000],
+    open: waiting,
+  },
   {
     rows: ["state beside what steps write"],
     sizes: [100, 1_000, 10_000, 30_000, 100_000],
