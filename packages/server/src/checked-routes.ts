@@ -28,10 +28,10 @@ interface Part {
 export class CheckedRoutes extends OpenAPIHono<Env> {
   /** Typed as the library's, which derives the types of handlers. */
   override readonly openapi = ((
-    { middleware = [], hide: _, ...route }: RouteConfig,
+    { middleware = [], hide = false, ...route }: RouteConfig,
     handler: MiddlewareHandler,
   ) => {
-    this.openAPIRegistry.registerPath(route)
+    if (!hide) this.openAPIRegistry.registerPath(route)
     const path = route.path.replaceAll(/\/{(.+?)}/g, "/:$1")
     const parts = partsOf((route.request ?? {}) as Declared)
     this.on([route.method], [path], ...[middleware].flat(), checked(parts, handler))

@@ -398,15 +398,6 @@ function within<T>(promise: Promise<T>, milliseconds: number, stop: AbortSignal)
       clearTimeout(timer)
       stop.removeEventListener("abort", late)
     }
-    promise.then(
-      (value) => {
-        end()
-        resolve(value)
-      },
-      (error) => {
-        end()
-        reject(error)
-      },
-    )
+    promise.finally(end).then(resolve, reject)
   })
 }

@@ -1,6 +1,7 @@
 /** The messages of a conversation: a task's input, a model's replies, the results of its tool calls. */
 import type { JSONValue } from "@ai-sdk/provider"
 import { type Json, SuperstepError } from "../core/index.ts"
+import { hasSameItems } from "../core/internal.ts"
 import type { Message, ModelReply, ReplyPart } from "../models/index.ts"
 import { freshId } from "../models/internal.ts"
 import { contentParts, readPart, type ToolOutcome } from "../tools/internal.ts"
@@ -272,7 +273,7 @@ export function validHistory(messages: readonly Message[]): Message[] {
       const result = results.get(part) ?? noResult(part)
       answered.push(result.toolCallId === toolCallId ? result : { ...result, toolCallId })
     }
-    valid.push(isSame(content, message.content) ? message : { ...message, content })
+    valid.push(hasSameItems(content, message.content) ? message : { ...message, content })
     if (answered.length > 0) valid.push({ role: "tool", content: answered })
   }
   return valid
@@ -306,8 +307,4 @@ function matchResults(messages: readonly Message[]): Map<Call, Result | undefine
 
 function noResult({ toolCallId, toolName }: Call): Result {
   return { type: "tool-result", toolCallId, toolName, output: { type: "error-text", value: NO_RESULT } }
-}
-
-function isSame(one: Assistant["content"], other: Assistant["content"]): boolean {
-  return one.length === other.length && one.every((part, i) => part === other[i])
 }

@@ -1,5 +1,6 @@
 /** Creates an agent's core: checks the options, and prepares the models and the tools. */
 import { type Json, SuperstepError } from "../core/index.ts"
+import { hasSameItems } from "../core/internal.ts"
 import type { ModelRetry, ModelSettings } from "../models/index.ts"
 import type { Context, Schema } from "../runtime/index.ts"
 import {
@@ -127,17 +128,17 @@ function repeatedTable(agent: string): MakeTable {
   const seen = new WeakSet<Tool>()
   let last: { readonly tools: readonly Tool[]; readonly table: ToolTable } | undefined
   return (tools, instructions) => {
-    if (last !== undefined && isSame(last.tools, tools) && isSame(last.table.instructions, instructions))
+    if (
+      last !== undefined &&
+      hasSameItems(last.tools, tools) &&
+      hasSameItems(last.table.instructions, instructions)
+    )
       return last.table
     const table = toolTable(agent, withDeferred(tools), instructions)
     if (tools.every((one) => seen.has(one))) last = { tools, table }
     else for (const one of tools) seen.add(one)
     return table
   }
-}
-
-function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((item, i) => item === other[i])
 }
 
 function toOfferedTool({ name, description, parameters, provider }: Tool): OfferedTool {

@@ -16,6 +16,11 @@ export function pushSized<T>(list: readonly T[], item: T): readonly T[] {
   return list
 }
 
+/** Whether two lists have the same items, in the same order. */
+export function hasSameItems(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, i) => item === other[i])
+}
+
 /**
  * A map that mostly has one entry, and keeps it without a table: a table takes 150 bytes, and time to allocate. Iterates in the
  * order of insertion, as a map does. Values are not undefined.

@@ -3,6 +3,7 @@ export { type Adjacency, cycles, groupBy, reachable } from "./analysis.ts"
 export {
   addMember,
   Fifo,
+  hasSameItems,
   NO_ENTRIES,
   NO_ITEMS,
   NO_MEMBERS,

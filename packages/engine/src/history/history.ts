@@ -17,6 +17,7 @@ import {
   type Usage,
   type Wait,
 } from "../core/index.ts"
+import { hasSameItems } from "../core/internal.ts"
 import {
   type ClosedRequest,
   type RunCreated,
@@ -145,7 +146,7 @@ export function summarizeFrame(journal: Journal, path: readonly string[]): Frame
     asked.take(walked)
     if (walked.record.entry.type === "run.started") {
       const { path: reached, started } = walked.frame
-      if (isSame(reached, path)) {
+      if (hasSameItems(reached, path)) {
         frame = walked.frame
         checkpoints = new Checkpoints()
       }
@@ -155,7 +156,7 @@ export function summarizeFrame(journal: Journal, path: readonly string[]): Frame
   }
   if (frame === undefined) throw pathUnknown(journal.runId, path, subWorkflows)
   const below = subWorkflows.filter(
-    (one) => one.path.length > path.length && isSame(one.path.slice(0, path.length), path),
+    (one) => one.path.length > path.length && hasSameItems(one.path.slice(0, path.length), path),
   )
   const live = [...walk.frames].filter(([key]) => isWithin(key, frame.key)).map(([, one]) => one.machine)
   return {
@@ -170,10 +171,6 @@ export function summarizeFrame(journal: Journal, path: readonly string[]): Frame
 /** Whether `key` is the frame or one below it. */
 function isWithin(key: string, frame: string): boolean {
   return frame === "" || key === frame || key.startsWith(`${frame}/`)
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((part, i) => part === b[i])
 }
 
 /** The state of a frame at the end of a journal. */

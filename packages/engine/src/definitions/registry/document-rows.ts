@@ -4,7 +4,7 @@
  * leaves out are derived from the rest of it.
  */
 import type { Json } from "../../core/index.ts"
-import { isRecord } from "../../core/internal.ts"
+import { hasSameItems, isRecord } from "../../core/internal.ts"
 import {
   type AgentRow,
   checkRegistryChange,
@@ -68,7 +68,7 @@ function toRow(
   const more = written.filter(([key]) => !used.has(key))
   const keys = written.map(([key]) => key)
   const others = more.map(([key]) => key)
-  const layout: [string, Json][] = sameList(keys, keysOf(row, columns, others)) ? [] : [[KEYS, keys]]
+  const layout: [string, Json][] = hasSameItems(keys, keysOf(row, columns, others)) ? [] : [[KEYS, keys]]
   const config = [...more.map(([key, value]): [string, Json] => [escaped(key), value as Json]), ...layout]
   return { row, config: config.length === 0 ? null : Object.fromEntries(config) }
 }
@@ -112,10 +112,6 @@ function empty(columns: readonly Column[]): Row {
   return Object.fromEntries(
     columns.filter(({ empty }) => empty !== undefined).map(({ name }) => [name, null]),
   )
-}
-
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((key, i) => key === b[i])
 }
 
 /** Documents may contain fields with Superstep's reserved names. */

@@ -1,6 +1,7 @@
 /** The operations of a context that are recorded under keys. One function each: a handler reads few of them, and often. */
+import type { Json } from "../../core/index.ts"
 import type { Context } from "../ports/program.ts"
-import { unlistened } from "./context.ts"
+import { contextWith, KEPT, unlistened } from "./context.ts"
 import type { HandlerKeys } from "./handler-keys.ts"
 import type { TaskOperations } from "./task-operations.ts"
 
@@ -32,17 +33,28 @@ export function keyedSleep(operations: TaskOperations, keys: HandlerKeys): Conte
   return (milliseconds) => unlistened(operations, "ctx.sleep", () => operations.sleep(keys, milliseconds))
 }
 
-/** All of them, for a scope. */
-export function allKeyed(
+/** The answer that the run keeps for a question. */
+export function keyedKeptAnswer(
   operations: TaskOperations,
   keys: HandlerKeys,
-): Pick<Context, "step" | "call" | "ask" | "waitFor" | "waitForUpdate" | "sleep"> {
-  return {
-    step: keyedStep(operations, keys),
-    call: keyedCall(operations, keys),
-    ask: keyedAsk(operations, keys),
-    waitFor: keyedWaitFor(operations, keys),
-    waitForUpdate: keyedWaitForUpdate(operations, keys),
-    sleep: keyedSleep(operations, keys),
+): (name: string) => Json | undefined {
+  return (name) => operations.keptAnswer(keys, name)
+}
+
+/** The same context with other keys. */
+export function keyedScope(ctx: Context, operations: TaskOperations, keys: HandlerKeys): Context["scope"] {
+  return (name) => {
+    const own = keys.scope(name)
+    const scoped = {
+      scope: keyedScope(ctx, operations, own),
+      step: keyedStep(operations, own),
+      call: keyedCall(operations, own),
+      ask: keyedAsk(operations, own),
+      waitFor: keyedWaitFor(operations, own),
+      waitForUpdate: keyedWaitForUpdate(operations, own),
+      sleep: keyedSleep(operations, own),
+      [KEPT]: keyedKeptAnswer(operations, own),
+    }
+    return contextWith(ctx, scoped)
   }
 }

@@ -34,6 +34,8 @@ export interface OperationsFrame extends StepFrame, CallFrame, SignalFrame {
       readonly valueBytes: number
       readonly catchUp: CatchUp
       readonly signals: TaskSignals
+      /** The frame of the run itself. */
+      readonly root: { readonly machine: Machine }
       readonly requests: { keep(keeps: KeptAnswer, answer: Json): void }
       /** No step may run. */
       readonly isProbe: boolean
@@ -76,8 +78,6 @@ export interface TaskFrame extends OperationsFrame {
       /** The context that the run was started or resumed with, if any. */
       readonly context: unknown
       addReport(task: string, attempt: number, report: AgentReport): void
-      /** The frame of the run itself. */
-      readonly root: { readonly machine: Machine }
       /** Whether live events have a watcher, now or soon. */
       readonly mayBeWatched: boolean
     }

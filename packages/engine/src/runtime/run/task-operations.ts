@@ -346,11 +346,12 @@ export class TaskOperations {
     throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
   }
 
-  /** Whether the next question with these keys was asked before, perhaps in another process. */
-  wasAsked(keys: HandlerKeys): boolean {
+  /** Undefined also if the next question with these keys was asked before, perhaps in another process. */
+  keptAnswer(keys: HandlerKeys, name: string): Json | undefined {
     const key = keys.peek("ask")
     const { memo, failures, waits } = this.#task
-    return [memo, failures, waits].some((known) => known?.has(key))
+    const wasAsked = [memo, failures, waits].some((known) => known?.has(key))
+    return wasAsked ? undefined : this.#frame.host.root.machine.keptAnswer(name)
   }
 
   #requestSpec(question: string | Question): RequestSpec {

@@ -36,7 +36,6 @@ import { ownValue, type Schema, type Validated, validate } from "../ports/values
 import { AttemptTimeLimit } from "./attempt-time-limit.ts"
 import {
   AGENT_CHANGE,
-  contextWith,
   DECIDED,
   ENDED_CALLS,
   KEPT,
@@ -48,9 +47,10 @@ import {
 } from "./context.ts"
 import type { HandlerKeys } from "./handler-keys.ts"
 import {
-  allKeyed,
   keyedAsk,
   keyedCall,
+  keyedKeptAnswer,
+  keyedScope,
   keyedSleep,
   keyedStep,
   keyedWaitFor,
@@ -522,7 +522,7 @@ export class TaskRun implements Context, Attempt {
     return (agent) => this.#frame.host.root.machine.endedCallsOf(agent)
   }
   get [KEPT](): (name: string) => Json | undefined {
-    return this.#kept(this.#operate().keys)
+    return this.#keyed(keyedKeptAnswer)
   }
   get usedHere(): Context["usedHere"] {
     return this.#frame.machine.usage
@@ -570,27 +570,15 @@ export class TaskRun implements Context, Attempt {
     return this.#keyed(keyedCall)
   }
   get scope(): Context["scope"] {
-    return this.#scope(this.#operate().keys)
+    return this.#keyed((operations, keys) => keyedScope(this, operations, keys))
   }
   get clock(): Context["clock"] {
     return this.#frame.host.clock
   }
 
   #keyed<T>(of: (operations: TaskOperations, keys: HandlerKeys) => T): T {
-    return of(this.#operate(), this.#operate().keys)
-  }
-
-  /** What a handler calls in a scope of its context. */
-  #scoped(keys: HandlerKeys) {
     const operations = this.#operate()
-    return { scope: this.#scope(keys), [KEPT]: this.#kept(keys), ...allKeyed(operations, keys) }
-  }
-  #scope(keys: HandlerKeys): Context["scope"] {
-    return (name) => contextWith(this, this.#scoped(keys.scope(name)))
-  }
-  #kept(keys: HandlerKeys): (name: string) => Json | undefined {
-    const { machine } = this.#frame.host.root
-    return (name) => (this.#operate().wasAsked(keys) ? undefined : machine.keptAnswer(name))
+    return of(operations, operations.keys)
   }
 }
 

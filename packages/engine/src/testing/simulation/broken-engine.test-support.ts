@@ -1,4 +1,4 @@
-/** An engine with a fault: a message that it has journaled differs each time it is read. No workflow can do that. */
+/** An engine with a fault: the reason of a route differs each time it is read, also after it was journaled. No workflow can do that. */
 import type { Callable, Router } from "../../runtime/index.ts"
 
 export function withChangingRoutes<In, Out>(workflow: Callable<In, Out>): Callable<In, Out> {
